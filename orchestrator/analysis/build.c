@@ -54,17 +54,40 @@ static int choose_style(struct hg_builder *b)
     return 0;
 }
 
-struct hg_report *hg_report_build(const struct hg_results *sets, size_t n_sets,
-                                  const struct hg_report_options *options, struct hg_errs *errs)
+/* NULL with b->errs filled. */
+static struct hg_report *begin(struct hg_builder *b, const struct hg_results *sets, size_t n_sets,
+                               const struct hg_report_options *options, struct hg_errs *errs)
 {
     static const struct hg_report_options none;
     struct hg_report *r = hg_alloc_zeroed(1, sizeof *r);
-    struct hg_builder b = { .r = r, .options = options ? options : &none, .errs = errs };
 
+    *b = (struct hg_builder){ .r = r, .options = options ? options : &none, .errs = errs };
     r->sets = sets;
     r->n_sets = n_sets;
-    if (choose_style(&b) == 0 && hg_entries_list(&b) == 0 && hg_work_settle(&b) == 0 &&
-        hg_configurations_find(&b) == 0 && hg_keys_choose(&b) == 0) {
+    if (choose_style(b) == 0 && hg_entries_list(b) == 0 && hg_work_settle(b) == 0 &&
+        hg_configurations_find(b) == 0 && hg_keys_choose(b) == 0)
+        return r;
+    hg_report_free(r);
+    return NULL;
+}
+
+struct hg_report *hg_report_arrange(const struct hg_results *sets, size_t n_sets,
+                                    const struct hg_report_options *options, struct hg_errs *errs)
+{
+    struct hg_builder b;
+    struct hg_report *r = begin(&b, sets, n_sets, options, errs);
+
+    hg_builder_done(&b);
+    return r;
+}
+
+struct hg_report *hg_report_build(const struct hg_results *sets, size_t n_sets,
+                                  const struct hg_report_options *options, struct hg_errs *errs)
+{
+    struct hg_builder b;
+    struct hg_report *r = begin(&b, sets, n_sets, options, errs);
+
+    if (r) {
         hg_pivot_arrange(&b);
         r->adaptive = hg_adaptive_find(&b);
         hg_points_choose_statistic(&b);
@@ -73,9 +96,6 @@ struct hg_report *hg_report_build(const struct hg_results *sets, size_t n_sets,
         hg_cost_list_spent(&b);
         hg_code_list(&b);
         hg_absent_list(r);
-    } else {
-        hg_report_free(r);
-        r = NULL;
     }
     hg_builder_done(&b);
     return r;

@@ -14,4 +14,8 @@
 struct hg_report *hg_report_build(const struct hg_results *sets, size_t n_sets,
                                   const struct hg_report_options *options, struct hg_errs *errs);
 
+/* The same up to the keys: entries, their configurations and names, which keys are rows, columns and tables; no tables. */
+struct hg_report *hg_report_arrange(const struct hg_results *sets, size_t n_sets,
+                                    const struct hg_report_options *options, struct hg_errs *errs);
+
 #endif

@@ -23,11 +23,11 @@ static void say(const char *text)
 void hg_alloc_failed(void)
 {
     if (!atomic_flag_test_and_set(&ending)) {
-        free(reserved);
-        if (at_end)
-            at_end();
         say(program_invocation_short_name);
         say(": error: out of memory\n");
+        free(reserved);
+        if (at_end)
+            at_end(); /* without memory it comes back here */
     }
     _exit(4); /* as for HG_E_ENV, which is above this file */
 }

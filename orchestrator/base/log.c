@@ -14,6 +14,7 @@
 static const char *const level_names[] = { "error", "warn", "info", "debug" };
 static const char *program;
 static int threshold = -1;
+static void (*diverted)(const char *line);
 
 void hg_log_set_name(const char *name)
 {
@@ -23,6 +24,11 @@ void hg_log_set_name(const char *name)
 void hg_log_set_level(enum hg_log_level level)
 {
     threshold = (int)level;
+}
+
+void hg_log_divert(void (*take)(const char *line))
+{
+    diverted = take;
 }
 
 static int level_from_environment(void)
@@ -53,8 +59,12 @@ void hg_log(enum hg_log_level level, const char *fmt, ...)
     va_start(ap, fmt);
     hg_buf_vprintf(&line, fmt, ap);
     va_end(ap);
-    hg_buf_puts(&line, "\n");
-    (void)!hg_fs_write_all(STDERR_FILENO, line.data, line.len); /* one write: lines never mix */
+    if (diverted) {
+        diverted(hg_buf_str(&line));
+    } else {
+        hg_buf_puts(&line, "\n");
+        (void)!hg_fs_write_all(STDERR_FILENO, line.data, line.len); /* one write: lines never mix */
+    }
     hg_buf_done(&line);
     errno = sys;
 }

@@ -17,6 +17,9 @@ void hg_log(enum hg_log_level level, const char *fmt, ...) __attribute__((format
 /* The name in front of each line; the program's unless set. Kept, not copied. */
 void hg_log_set_name(const char *name);
 
+/* Hand each line, without its end, to take instead of stderr; NULL: back to stderr. */
+void hg_log_divert(void (*take)(const char *line));
+
 /* Print only what is at least this urgent; overrides HPCGRID_LOG. */
 void hg_log_set_level(enum hg_log_level level);
 

@@ -8,6 +8,7 @@
 #include "matrix/grid.h"
 #include "matrix/matrix.h"
 #include "cmd/cells.h"
+#include "cmd/forecast.h"
 #include "cmd/options.h"
 #include "plan/batch.h"
 #include "plan/fit.h"
@@ -109,11 +110,16 @@ static int look_at_cells(const struct hg_matrix *m, struct hg_errs *errs)
     return rc;
 }
 
-/* What limits.gpu_hours bounds is known when there are batches. */
+/* What limits.gpu_hours bounds, and what "auto" means, is known when there are batches. */
 static int look_at_cost(const struct hg_matrix *m, struct hg_errs *errs)
 {
     struct hg_plan *plan = hg_plan_make(m, NULL, NULL, errs);
+    struct hg_buf text = HG_BUF_INIT;
 
+    hg_auto_limits_append(m, &text);
+    if (plan && text.len)
+        puts(hg_buf_str(&text));
+    hg_buf_done(&text);
     hg_plan_free(plan);
     return plan ? 0 : -1;
 }
@@ -131,7 +137,8 @@ static int run(int argc, char **argv, struct hg_errs *errs)
         hg_cells_print_warnings(&count);
         print_verdict(m, &count);
         rc = needs_look(m) ? look_at_cells(m, errs) : 0;
-        if (rc == 0 && m->gpu_hours)
+        hg_auto_limits_set(m, NULL);
+        if (rc == 0 && (m->gpu_hours || m->auto_times.limit_s))
             rc = look_at_cost(m, errs);
         if (data_check && hg_preflight_data(m, NULL, errs) < 0)
             rc = -1;

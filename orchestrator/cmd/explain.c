@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "cmd/cells.h"
+#include "cmd/forecast.h"
 #include "cmd/options.h"
 #include "matrix/grid.h"
 #include "matrix/matrix.h"
@@ -97,7 +98,7 @@ static void print_fate(const struct explain *x, const struct hg_cell *cell)
     }
 }
 
-static void print_members(const struct hg_cell *cell)
+static void print_members(const struct explain *x, const struct hg_cell *cell)
 {
     struct hg_buf text = HG_BUF_INIT;
     const char *name;
@@ -110,6 +111,11 @@ static void print_members(const struct hg_cell *cell)
         hg_cells_show_value(value, &text);
         printf("  %-14s %-20s %s\n", name, hg_buf_str(&text), origin ? origin : "");
     }
+    hg_buf_clear(&text);
+    if (hg_cell_time_is_auto(cell->members))
+        hg_auto_limits_append_cell(x->m, cell->members, &text);
+    if (text.len)
+        printf("  %-14s %s\n", "time limit", hg_buf_str(&text));
     hg_buf_done(&text);
 }
 
@@ -166,7 +172,7 @@ static int explain_cell(const struct hg_cell *cell, void *context)
     print_fate(x, cell);
     if (cell->baseline[0])
         print_baseline(x, cell);
-    print_members(cell);
+    print_members(x, cell);
     return 0;
 }
 
@@ -209,9 +215,13 @@ static int run(int argc, char **argv, struct hg_errs *errs)
 {
     struct hg_matrix *m = hg_matrix_load(argv[0], site, errs);
     struct explain x = { .m = m, .id = argv[1], .errs = errs };
-    int rc = m ? explain(&x) : -1;
+    int rc = -1;
 
     (void)argc;
+    if (m) {
+        hg_auto_limits_set(m, NULL);
+        rc = explain(&x);
+    }
     if (rc == 0 && !x.found && is_selector(m, argv[1]))
         rc = explain_selected(&x, argv[1]);
     if (rc == 0 && !x.found) {

@@ -4,7 +4,6 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/log.h"
@@ -52,29 +51,23 @@ static void put_line(const char *line, size_t n, struct hg_buf *out)
 static bool last_line_of(const struct hg_attempt_group *g, const struct hg_attempt_files *f,
                          const char *name, struct hg_buf *out)
 {
-    char text[TAIL];
-    struct hg_attempt_file file;
-    off_t end, begin;
-    ssize_t n;
+    struct hg_buf text = HG_BUF_INIT;
+    size_t n;
+    bool found = false;
 
-    if (hg_attempt_open(g, f, name, &file, NULL) != 0)
-        return false;
-    end = file.end < 0 ? lseek(file.fd, 0, SEEK_END) : file.end;
-    begin = end - file.begin > TAIL ? end - TAIL : file.begin;
-    n = pread(file.fd, text, (size_t)(end - begin), begin);
-    close(file.fd);
-    while (n > 0) {
-        const char *nl = memrchr(text, '\n', (size_t)n - 1), *line = nl ? nl + 1 : text;
-        size_t len = (size_t)(text + n - line);
+    hg_attempt_read_tail(g, f, name, TAIL, &text);
+    for (n = text.len; n > 0 && !found;) {
+        const char *nl = memrchr(text.data, '\n', n - 1), *line = nl ? nl + 1 : text.data;
+        size_t len = (size_t)(text.data + n - line);
 
-        len -= text[n - 1] == '\n';
-        if (!is_noise(line, len)) {
+        len -= text.data[n - 1] == '\n';
+        found = !is_noise(line, len);
+        if (found)
             put_line(line, len, out);
-            return true;
-        }
-        n = nl ? nl + 1 - text : 0;
+        n = nl ? (size_t)(nl + 1 - text.data) : 0;
     }
-    return false;
+    hg_buf_done(&text);
+    return found;
 }
 
 static void find_last_line(struct hg_attempt_group *g, int batch, size_t line, const char *id,

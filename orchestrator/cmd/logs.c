@@ -222,7 +222,9 @@ static int follow_attempt(const struct attempt *a, off_t at[static 2], struct hg
     int rc = 0;
 
     for (unsigned i = 0; rc == 0 && !over && !hg_signals_stop; i++) {
-        hg_attempt_look(a->group, a->files, NULL, NULL);
+        rc = hg_attempt_look(a->group, a->files, NULL, NULL, err);
+        if (rc < 0)
+            break;
         over = a->files->result || (i % JOURNAL_EVERY == 0 && is_over_in_journal(rd, place));
         if (!over)
             hg_clock_sleep_s(FOLLOW_S);

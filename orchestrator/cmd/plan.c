@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "matrix/matrix.h"
 #include "cmd/cells.h"
+#include "cmd/forecast.h"
 #include "cmd/options.h"
 #include "cmd/print.h"
 #include "plan/batch.h"
@@ -21,11 +22,13 @@
 #define DEFAULT_ARRAY 1000
 
 static const char *select_text, *site, *out_dir;
-static bool scripts, as_json;
+static bool scripts, as_json, forecast;
 
 static const struct hg_opt opts[] = {
     HG_OPTION_SELECT(&select_text),
     HG_OPTION_SITE(&site),
+    { HG_OPT_FLAG, 'f', "forecast", &forecast, NULL,
+      "device-hours and duration, from earlier runs of this experiment", 0, 0 },
     { HG_OPT_FLAG, 0, "scripts", &scripts, NULL, "also print the batch scripts", 0, 0 },
     { HG_OPT_STRING, 'o', "out", &out_dir, "DIR",
       "write plan and scripts to DIR, for sbatch by hand", 0, 0 },
@@ -130,6 +133,68 @@ static void print_table(const struct hg_plan *plan, const char *site_name)
     putchar('\n');
 }
 
+/* What earlier runs say of a plan. */
+struct ahead {
+    struct hg_measured measured;
+    struct hg_outlook outlook;
+    struct hg_pace pace;
+    const char *pace_from;
+};
+
+static void look_ahead(const struct hg_plan *plan, const struct hg_matrix *m, struct ahead *a)
+{
+    hg_measured_read(&a->measured, NULL, m->name, 0);
+    a->pace = a->measured.pace;
+    a->pace_from = m->running      ? "limits.running"
+                   : a->pace.slots ? "as in the last run, whose waiting in the queue is included"
+                                   : "not known how many will run at a time";
+    if (m->running)
+        a->pace.slots = (size_t)m->running;
+    hg_forecast_plan(&a->measured, plan, a->pace, &a->outlook);
+}
+
+static void print_auto(const struct hg_matrix *m)
+{
+    struct hg_buf text = HG_BUF_INIT;
+
+    hg_auto_limits_append(m, &text);
+    if (text.len)
+        printf("%s\n", hg_buf_str(&text));
+    hg_buf_done(&text);
+}
+
+static void print_forecast(const struct hg_plan *plan, const struct hg_matrix *m)
+{
+    struct hg_buf text = HG_BUF_INIT;
+    struct ahead a;
+
+    look_ahead(plan, m, &a);
+    hg_buf_puts(&text, "forecast     ");
+    hg_outlook_append_hours(&a.outlook, &text);
+    hg_buf_puts(&text, "\n             ");
+    hg_outlook_append_sources(a.measured.forecast, &a.outlook, &text);
+    if (a.measured.runs)
+        hg_buf_printf(&text, " (run %s)", hg_buf_str(&a.measured.from));
+    hg_buf_puts(&text, "\nduration     ");
+    hg_outlook_append_time(&a.outlook, &text);
+    hg_buf_printf(&text, ", %zu at a time (%s)", a.pace.slots ? a.pace.slots : 1, a.pace_from);
+    puts(hg_buf_str(&text));
+    hg_buf_done(&text);
+    hg_measured_done(&a.measured);
+}
+
+static json_t *forecast_json(const struct hg_plan *plan, const struct hg_matrix *m)
+{
+    struct ahead a;
+    json_t *out;
+
+    look_ahead(plan, m, &a);
+    out = hg_outlook_json(a.measured.forecast, &a.outlook, a.pace);
+    json_object_set_new(out, "runs", hg_json_text(hg_buf_str(&a.measured.from)));
+    hg_measured_done(&a.measured);
+    return out;
+}
+
 /* Where a run of this name would lie: what the scripts would say. Yours. */
 static char *script_folder(const struct hg_plan *plan, struct hg_err *err)
 {
@@ -174,13 +239,13 @@ static json_t *batch_json(const struct hg_batch *b)
     return o;
 }
 
-static void print_json(const struct hg_plan *plan, const char *site_name)
+static void print_json(const struct hg_plan *plan, const struct hg_matrix *m)
 {
     size_t unpriced;
     double hours = total_hours(plan, &unpriced);
     json_t *batches = json_array(), *skipped = json_array();
-    json_t *o = json_pack("{s:s, s:s, s:I, s:I, s:f, s:I}", "name", plan->name, "site", site_name,
-                          "cells", (json_int_t)plan->cells, "submissions",
+    json_t *o = json_pack("{s:s, s:s, s:I, s:I, s:f, s:I}", "name", plan->name, "site",
+                          m->site->name, "cells", (json_int_t)plan->cells, "submissions",
                           (json_int_t)submissions(plan, SIZE_MAX / 2), "device_hours", hours,
                           "cells_without_limit", (json_int_t)unpriced);
 
@@ -195,6 +260,8 @@ static void print_json(const struct hg_plan *plan, const char *site_name)
         json_array_append_new(skipped, json_pack("{s:s, s:o}", "id", plan->skips.items[i].id,
                                                  "reason", hg_json_text(plan->skips.items[i].why)));
     json_object_set_new(o, "skipped", skipped);
+    if (forecast)
+        json_object_set_new(o, "forecast", forecast_json(plan, m));
     hg_print_json(o);
 }
 
@@ -222,10 +289,13 @@ static int show(struct hg_plan *plan, const struct hg_matrix *m, struct hg_err *
     if (out_dir && save(plan, m, err) < 0)
         return -1;
     if (as_json) {
-        print_json(plan, m->site->name);
+        print_json(plan, m);
         return 0;
     }
     print_table(plan, m->site->name);
+    print_auto(m);
+    if (forecast)
+        print_forecast(plan, m);
     return scripts ? print_scripts(plan, err) : 0;
 }
 
@@ -235,10 +305,16 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     struct hg_selector *select = select_text ? hg_selector_parse(select_text, &err) : NULL;
     struct hg_matrix *m = err.code ? NULL : hg_matrix_load(argv[0], site, errs);
     bool known = m && (!select || hg_selector_check(select, m->grid, &err) == 0);
-    struct hg_plan *plan = known ? hg_plan_make(m, select, NULL, errs) : NULL;
-    int rc = plan ? show(plan, m, &err) : -1;
+    struct hg_plan *plan = NULL;
+    int rc = -1;
 
     (void)argc;
+    if (known) {
+        hg_auto_limits_set(m, NULL);
+        plan = hg_plan_make(m, select, NULL, errs);
+    }
+    if (plan)
+        rc = show(plan, m, &err);
     hg_errs_add(errs, &err);
     hg_plan_free(plan);
     hg_matrix_free(m);

@@ -11,6 +11,7 @@
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "cmd/cockpit.h"
 #include "cmd/failures.h"
 #include "cmd/many.h"
 #include "cmd/print.h"
@@ -25,12 +26,14 @@
 #define FAILURES_SHOWN 5 /* while it runs */
 
 struct progress {
+    struct hg_cockpit *cockpit; /* NULL: lines */
     bool terminal;
     double started_s, said_s;
     char last[256];
     bool *told;      /* failed cells that were listed, by position in the plan */
     size_t failures; /* their number */
     bool held;       /* it was said that cells are held */
+    bool asked;      /* for the full screen */
 };
 
 static void clear_line(const struct progress *p)
@@ -126,6 +129,33 @@ static void tell_way_back(const struct hg_session *s)
                 s->scheduler.box);
 }
 
+/* Show how far it is, and wait for the next pass. */
+static void show(struct hg_session *s, struct progress *p, const struct hg_drive_pass *pass)
+{
+    double wait_s = pass->wait_s > 0.02 ? pass->wait_s : 0.02;
+
+    if (!p->cockpit && !p->asked) {
+        p->asked = true;
+        p->cockpit = hg_cockpit_open(&s->rd, hg_drive_state(s->drive));
+        p->terminal = p->terminal && !p->cockpit;
+    }
+    if (p->cockpit) {
+        struct hg_cockpit_news news = { .state = hg_drive_state(s->drive),
+                                        .away_s = pass->away_s,
+                                        .driven = true };
+
+        news.n_whys = hg_drive_whys(s->drive, news.whys, HG_COCKPIT_WHYS);
+        hg_cockpit_show(p->cockpit, &news);
+        hg_cockpit_wait(p->cockpit, wait_s);
+        return;
+    }
+    tell_failures(s, p);
+    tell_held(s, p);
+    tell_progress(s, p, pass, false);
+    if (!hg_signals_stop)
+        hg_clock_sleep_s(wait_s);
+}
+
 /* Passes until the run is over (0) or a signal comes (1); -1 with err set. */
 static int drive(struct hg_session *s, struct progress *p, struct hg_err *err)
 {
@@ -139,13 +169,12 @@ static int drive(struct hg_session *s, struct progress *p, struct hg_err *err)
         if (rc < 0 || pass.over)
             break;
         rc = 1;
-        tell_failures(s, p);
-        tell_held(s, p);
-        tell_progress(s, p, &pass, false);
-        if (!hg_signals_stop)
-            hg_clock_sleep_s(pass.wait_s > 0.02 ? pass.wait_s : 0.02);
+        show(s, p, &pass);
     }
-    tell_failures(s, p);
+    if (p->cockpit)
+        hg_cockpit_close(p->cockpit);
+    else
+        tell_failures(s, p);
     tell_progress(s, p, &pass, true);
     if (p->terminal && p->last[0])
         fputc('\n', stderr);

@@ -4,7 +4,8 @@
 
 #include "cmd/session.h"
 
-/* Drive a run to its end and show its progress on stderr: one line that changes on a terminal, a line for each change elsewhere.
+/* Drive a run to its end and show its progress: on a full screen (cmd/cockpit.h), else on stderr, as one line that changes on a terminal and
+ * a line for each change elsewhere.
  * Returns 0: over; 1: stopped by a signal; -1: errs filled. */
 int hg_progress_drive(struct hg_session *s, struct hg_errs *errs);
 

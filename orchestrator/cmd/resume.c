@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/cmd.h"
+#include "cmd/cockpit.h"
 #include "cmd/progress.h"
 #include "cmd/options.h"
 #include "cmd/signals.h"
@@ -10,6 +11,7 @@ static bool steal;
 static const struct hg_opt opts[] = {
     HG_OPTION_REPORTS(&reports),
     HG_OPTION_STEAL(&steal),
+    HG_OPTION_SCREEN(&hg_cockpit_wanted),
     { 0 },
 };
 

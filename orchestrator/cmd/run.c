@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/log.h"
 #include "cmd/cmd.h"
+#include "cmd/cockpit.h"
 #include "cmd/progress.h"
 #include "cmd/options.h"
 #include "drive/check.h"
@@ -20,6 +21,7 @@ static const struct hg_opt opts[] = {
     HG_OPTION_DATA_CHECK(&begin.data_check),
     HG_OPTION_REPORTS(&begin.reports),
     HG_OPTION_STEAL(&begin.steal),
+    HG_OPTION_SCREEN(&hg_cockpit_wanted),
     { 0 },
 };
 

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "cmd/cells.h"
 #include "cmd/changes.h"
+#include "cmd/forecast.h"
 #include "cmd/state.h"
 #include "plan/files.h"
 #include "plan/plan.h"
@@ -232,6 +233,16 @@ static void note_account(const struct hg_matrix *m, struct hg_plan *plan)
         json_object_set_new(plan->site, "shell_account", hg_json_text(account));
 }
 
+static void tell_limits(const struct hg_matrix *m)
+{
+    struct hg_buf limits = HG_BUF_INIT;
+
+    hg_auto_limits_append(m, &limits);
+    if (limits.len)
+        hg_info("%s", hg_buf_str(&limits));
+    hg_buf_done(&limits);
+}
+
 static struct hg_plan *renew(const struct hg_rundir *rd, const struct hg_matrix *m,
                              const struct hg_selector *select, struct hg_plan *known,
                              struct hg_errs *errs)
@@ -244,12 +255,14 @@ static struct hg_plan *renew(const struct hg_rundir *rd, const struct hg_matrix 
 
     if (rc == 0 && known)
         mark_done(known, state);
+    hg_auto_limits_forget(m);
     if (rc == 0)
         plan = hg_plan_make(m, select, known, errs);
     hg_changes_list(rd, m, known, &changes);
     rc = plan && known ? check_same_cells(m, plan, known, hg_buf_str(&changes), &err) : rc;
     if (rc == 0 && plan) {
         tell_changes(rd, plan, known, state, hg_buf_str(&changes));
+        tell_limits(m);
         hg_changes_note_files(rd, plan);
         note_account(m, plan);
         rc = hg_plan_save(plan, m, rd->path, &err);
@@ -299,6 +312,7 @@ static int correct(const struct hg_rundir *rd, struct hg_plan **plan, struct hg_
     struct hg_buf changes = HG_BUF_INIT;
     struct hg_plan *now = NULL;
     struct hg_matrix *m;
+    char *root;
     int rc = 0;
 
     if (!file || !hg_fs_exists(file)) /* the run's folder has a copy */
@@ -309,6 +323,9 @@ static int correct(const struct hg_rundir *rd, struct hg_plan **plan, struct hg_
                     "the run's matrix was changed, and is not valid: correct it, then try again");
         return -1;
     }
+    root = hg_measured_root(rd);
+    hg_auto_limits_set(m, root);
+    free(root);
     if (is_of_run(rd, *plan, m) && hg_changes_list(rd, m, *plan, &changes)) {
         (*plan)->closed = true;
         now = renew(rd, m, NULL, *plan, errs);

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "cmd/forecast.h"
 #include "cmd/options.h"
 #include "cmd/picks.h"
 #include "cmd/runbox.h"
@@ -176,6 +177,7 @@ int hg_session_begin(struct hg_session *s, const struct hg_begin_options *o, int
     m = load_matrix(o, errs);
     if (!m || (select && hg_selector_check(select, m->grid, &err) < 0))
         goto out;
+    hg_auto_limits_set(m, o->reports);
     take_rules(s, m->doc.root);
     s->max_queued = m->site->max_queued;
     if (o->box)

@@ -7,6 +7,9 @@
 /* The number of the signal that came; 0: none yet. */
 extern volatile sig_atomic_t hg_signals_stop;
 
+/* Called, if set, before a second signal ends the process. */
+extern void (*volatile hg_signals_last)(void);
+
 /* Catch SIGINT, SIGTERM and SIGHUP: the first sets hg_signals_stop, a second one ends the process. */
 void hg_signals_catch(void);
 

@@ -4,10 +4,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "plan/files.h"
 #include "cmd/cmd.h"
+#include "cmd/forecast.h"
 #include "cmd/options.h"
 #include "cmd/picks.h"
 #include "cmd/print.h"
@@ -25,22 +27,20 @@
 #define REASONS_MAX 32
 
 static const char *reports, *select_text;
-static bool as_json, list_cells, show_ids, poll = true;
+static bool as_json, list_cells, show_ids, poll = true, forecast;
+
+#define FORECAST_MAX 2000 /* with more cells it takes a moment, and is made on request */
 
 static const struct hg_opt opts[] = {
     HG_OPTION_SELECT(&select_text),
     { HG_OPT_FLAG, 'c', "cells", &list_cells, NULL, "also list the cells", 0, 0 },
     HG_OPTION_IDS(&show_ids),
     HG_OPTION_JSON(&as_json),
+    { HG_OPT_FLAG, 'f', "forecast", &forecast, NULL,
+      "say what is left also of more than 2000 cells", 0, 0 },
     { HG_OPT_FLAG, 0, "poll", &poll, NULL, "also contact Slurm (--no-poll: journal only)", 0, 0 },
     HG_OPTION_REPORTS(&reports),
     { 0 },
-};
-
-/* Cells that wait for one reason. */
-struct why {
-    const char *text;
-    size_t n;
 };
 
 struct view {
@@ -52,8 +52,11 @@ struct view {
     bool home;                                  /* commands may drive it here */
     char unreachable[256];                      /* why Slurm was not contacted; "" */
     size_t counts[HG_CELL_STATES], cells, kept; /* kept: held by a person */
-    struct why why[REASONS_MAX];
+    struct hg_run_why why[REASONS_MAX];
     size_t n_why;
+    struct hg_eta *eta;         /* NULL: nothing is left */
+    const struct hg_left *left; /* its figures */
+    double now_s, starts_s;     /* starts_s: next start that Slurm expects; 0: it says none */
 };
 
 /* ---- What there is to see ---- */
@@ -99,6 +102,10 @@ static int ask_slurm(struct view *v, struct hg_err *err)
         return 0;
     v->polled =
         hg_scheduler_open(&s, &v->rd, &why) == 0 && s.executor->poll(s.session, &jobs, &why) == 0;
+    for (size_t i = 0; i < jobs.n; i++)
+        if (jobs.items[i].expected_s > 0 &&
+            (!v->starts_s || jobs.items[i].expected_s < v->starts_s))
+            v->starts_s = jobs.items[i].expected_s;
     if (v->polled)
         rc = hg_drive_overlay(v->state, &jobs, err);
     else
@@ -108,15 +115,14 @@ static int ask_slurm(struct view *v, struct hg_err *err)
     return rc;
 }
 
-static void count_why(struct view *v, const char *text)
+/* What is left of it. A run whose files cannot be read has no forecast. */
+static void look_ahead(struct view *v)
 {
-    for (size_t i = 0; i < v->n_why; i++)
-        if (strcmp(v->why[i].text, text) == 0) {
-            v->why[i].n++;
-            return;
-        }
-    if (v->n_why < REASONS_MAX)
-        v->why[v->n_why++] = (struct why){ text, 1 };
+    v->now_s = hg_clock_wall_s();
+    if (hg_state_open(v->state) && (forecast || v->state->cells <= FORECAST_MAX))
+        v->eta = hg_eta_open(&v->rd, NULL);
+    if (v->eta)
+        v->left = hg_eta_look(v->eta, v->state, v->now_s, true);
 }
 
 static void count_cells(struct view *v)
@@ -130,9 +136,8 @@ static void count_cells(struct view *v)
             v->cells++;
             v->counts[cell->state]++;
             v->kept += hg_cell_is_held(cell);
-            if ((cell->state == HG_CELL_PENDING || cell->state == HG_CELL_REFUSED) && cell->text)
-                count_why(v, hg_run_text(v->state, cell));
         }
+    v->n_why = hg_run_whys(v->state, hg_picks_fits, &v->picks, v->why, REASONS_MAX);
 }
 
 /* ---- As text ---- */
@@ -175,6 +180,32 @@ static void print_held(const struct view *v)
                v->kept == 1 ? "it" : "them");
     else if (v->state->held)
         printf("  held: cells that are added start after hpcgrid release %s\n", v->rd.path);
+}
+
+static void print_start(const struct view *v)
+{
+    char text[32], at[21];
+
+    if (v->starts_s <= v->now_s)
+        return;
+    hg_text_duration_format(v->starts_s - v->now_s, text);
+    hg_clock_format_utc(v->starts_s, at);
+    printf("  Slurm expects the next start in %s (%s)\n", text, at);
+}
+
+static void print_left(const struct view *v)
+{
+    struct hg_buf time = HG_BUF_INIT, hours = HG_BUF_INIT;
+
+    if (!v->eta && hg_state_open(v->state) && v->state->cells > FORECAST_MAX && !forecast)
+        printf("  left: hpcgrid status --forecast %s\n", v->rd.path);
+    if (v->left && v->left->cells > v->left->held) {
+        hg_eta_append(v->eta, v->now_s, &time);
+        hg_outlook_append_hours(&v->left->outlook, &hours);
+        printf("  left: %s\n        %s\n", hg_buf_str(&time), hg_buf_str(&hours));
+    }
+    hg_buf_done(&time);
+    hg_buf_done(&hours);
 }
 
 static void print_doubts(const struct view *v)
@@ -245,7 +276,9 @@ static void print_text(const struct view *v)
     hg_buf_done(&counts);
     print_batches(v);
     print_why(v);
+    print_start(v);
     print_held(v);
+    print_left(v);
     print_doubts(v);
     if (v->held)
         printf("  driven by process %ld on %s (%s)\n", v->owner.who.pid, v->owner.who.host,
@@ -318,6 +351,12 @@ static void print_json(const struct view *v)
                             json_pack("{s:o,s:I,s:o}", "host", hg_json_text(v->owner.who.host),
                                       "pid", (json_int_t)v->owner.who.pid, "command",
                                       hg_json_text(v->owner.command)));
+    if (v->left && v->left->cells > v->left->held)
+        json_object_set_new(
+            answer, "left",
+            hg_outlook_json(hg_eta_forecast(v->eta), &v->left->outlook, v->left->pace));
+    if (v->starts_s > 0)
+        json_object_set_new(answer, "next_start_s", json_real(v->starts_s));
     if (*v->unreachable)
         json_object_set_new(answer, "unreachable", hg_json_text(v->unreachable));
     if (list_cells)
@@ -342,9 +381,11 @@ static int run(int argc, char **argv, struct hg_errs *errs)
                                                      &err) < 0)
         goto out;
     count_cells(&v);
+    look_ahead(&v);
     (as_json ? print_json : print_text)(&v);
     rc = 0;
 out:
+    hg_eta_free(v.eta);
     hg_picks_done(&v.picks);
     hg_run_state_free(v.state);
     hg_rundir_done(&v.rd);

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "cmd/cmd.h"
+#include "cmd/cockpit.h"
 #include "cmd/failures.h"
 #include "cmd/options.h"
 #include "cmd/progress.h"
@@ -17,6 +18,7 @@
 static const char *reports;
 
 static const struct hg_opt opts[] = {
+    HG_OPTION_SCREEN(&hg_cockpit_wanted),
     HG_OPTION_REPORTS(&reports),
     { 0 },
 };
@@ -30,95 +32,159 @@ static void tell_end(const struct hg_rundir *rd, const struct hg_run_state *stat
     hg_plan_free(plan);
 }
 
-/* Another process drives: read its journal as it grows. 0: the run is over, 1: that process is gone, -1: err set. */
-static int follow(const struct hg_rundir *rd, size_t *bad, struct hg_err *err)
+/* A run that another process drives, or that is over and on the screen. */
+struct follow {
+    const struct hg_rundir *rd;
+    struct hg_run_state *state;
+    size_t used; /* of its journal */
+    struct hg_cockpit *cockpit;
+    struct hg_buf last; /* line */
+    char *retry;        /* cells to run again; NULL: none */
+};
+
+enum followed {
+    FOLLOW_OVER,
+    FOLLOW_ALONE,
+    FOLLOW_RETRY
+}; /* ALONE: no process drives it any more */
+
+static void tell_line(struct follow *f)
 {
-    struct hg_buf last = HG_BUF_INIT;
+    struct hg_buf line = HG_BUF_INIT;
+
+    hg_state_format(f->state, &line);
+    if (strcmp(hg_buf_str(&line), hg_buf_str(&f->last)) != 0)
+        hg_info("%s", hg_buf_str(&line));
+    hg_buf_done(&f->last);
+    f->last = line;
+}
+
+static void show(struct follow *f, bool driven)
+{
+    struct hg_cockpit_news news = { .state = f->state, .driven = driven };
+
+    news.n_whys = hg_run_whys(f->state, NULL, NULL, news.whys, HG_COCKPIT_WHYS);
+    hg_cockpit_show(f->cockpit, &news);
+}
+
+/* Read the journal as it grows, until the run is over, or on a screen until a person leaves it. FOLLOW_*, or -1 with err set. */
+static int follow_journal(struct follow *f, bool screen, struct hg_err *err)
+{
     struct hg_lock_owner owner;
-    int rc = 1;
 
-    while (!hg_signals_stop) {
-        struct hg_run_state *state = hg_run_state_load(rd->path, err);
-        struct hg_buf line = HG_BUF_INIT;
-        bool over;
+    while (hg_run_state_follow(f->rd->path, &f->state, &f->used, err) == 0) {
+        bool over = hg_state_open(f->state) == 0;
+        bool driven = hg_lock_find(f->rd->path, &owner, NULL) == 1;
 
-        if (!state) {
-            rc = -1;
-            break;
+        if (screen && !f->cockpit)
+            f->cockpit = hg_cockpit_open(f->rd, f->state);
+        if (!f->cockpit)
+            tell_line(f);
+        if (over ? !f->cockpit || hg_signals_stop : hg_signals_stop || !driven)
+            return over ? FOLLOW_OVER : FOLLOW_ALONE;
+        if (!f->cockpit) {
+            hg_clock_sleep_s(1);
+            continue;
         }
-        hg_state_format(state, &line);
-        if (strcmp(hg_buf_str(&line), hg_buf_str(&last)) != 0)
-            hg_info("%s", hg_buf_str(&line));
-        hg_buf_done(&last);
-        last = line;
-        over = hg_state_open(state) == 0;
-        *bad = hg_state_bad(state);
-        if (over)
-            tell_end(rd, state);
-        hg_run_state_free(state);
-        if (over || hg_lock_find(rd->path, &owner, NULL) != 1) {
-            rc = over ? 0 : 1;
-            break;
-        }
-        hg_clock_sleep_s(1);
+        show(f, driven);
+        hg_cockpit_wait(f->cockpit, 1);
+        if ((f->retry = hg_cockpit_retry(f->cockpit)))
+            return FOLLOW_RETRY;
+        screen = true;
     }
-    hg_buf_done(&last);
+    return -1;
+}
+
+/* tell: of a run that is over, what failed. */
+static int follow(const struct hg_rundir *rd, bool tell, size_t *bad, char **retry,
+                  struct hg_err *err)
+{
+    struct follow f = { .rd = rd };
+    int rc = follow_journal(&f, true, err);
+
+    hg_cockpit_close(f.cockpit);
+    if (f.state)
+        *bad = hg_state_bad(f.state);
+    if (rc == FOLLOW_OVER && tell)
+        tell_end(rd, f.state);
+    *retry = f.retry;
+    hg_run_state_free(f.state);
+    hg_buf_done(&f.last);
     return rc;
 }
 
-static int drive(const char *run, struct hg_errs *errs)
+/* retry: cells to run again (a selector, "": all); NULL: none. Returns 0: over, 1: stopped by a signal, or -1 with errs filled. */
+static int drive(const char *run, const char *retry, size_t *bad, struct hg_errs *errs)
 {
     struct hg_resume_options o = {
         .reports = reports, .run = run, .command = "watch", .wait = true
     };
     struct hg_session s;
-    size_t bad;
     int rc = hg_session_resume(&s, &o, errs);
 
     if (rc != 0)
-        return rc < 0 ? -1 : hg_signals_code();
-    rc = hg_progress_drive(&s, errs);
+        return rc;
+    if (retry)
+        rc = hg_session_again(&s, HG_SESSION_BAD, *retry ? retry : NULL, errs);
+    if (rc == 0)
+        rc = hg_progress_drive(&s, errs);
     if (rc == 0)
         hg_progress_tell_end(&s, false);
-    bad = hg_state_bad(hg_drive_state(s.drive));
+    *bad = hg_state_bad(hg_drive_state(s.drive));
     hg_session_done(&s);
-    if (rc == 1)
-        return hg_signals_code();
-    return rc < 0 ? -1 : bad > 0;
+    return rc;
+}
+
+/* Drive it, or follow who does; on a screen it stays until a person leaves it. Returns the exit code, or -1 with errs filled. */
+static int watch(const struct hg_rundir *rd, const char *run, struct hg_errs *errs)
+{
+    struct hg_err err = HG_ERR_INIT;
+    struct hg_lock_owner owner;
+    char *retry = NULL;
+    size_t bad = 0;
+    int rc = FOLLOW_ALONE;
+
+    hg_signals_catch();
+    if (hg_lock_find(rd->path, &owner, NULL) == 1) {
+        hg_info("driven by process %ld on %s (%s)", owner.who.pid, owner.who.host, owner.command);
+        rc = follow(rd, true, &bad, &retry, &err);
+    }
+    while (rc > FOLLOW_OVER && !hg_signals_stop) {
+        rc = drive(run, retry, &bad, errs);
+        free(retry);
+        retry = NULL;
+        if (rc == 0 && hg_cockpit_possible())
+            rc = follow(rd, false, &bad, &retry, &err);
+        else if (rc != 0)
+            return rc < 0 ? -1 : hg_signals_code();
+    }
+    free(retry);
+    if (rc < 0)
+        return hg_errs_add(errs, &err);
+    return rc == FOLLOW_OVER ? bad > 0 : hg_signals_code();
 }
 
 static int run(int argc, char **argv, struct hg_errs *errs)
 {
     struct hg_err err = HG_ERR_INIT;
     struct hg_rundir rd = { 0 };
-    struct hg_lock_owner owner;
-    size_t bad = 0;
-    int rc = 1;
+    int rc = -1;
 
     (void)argc;
-    if (hg_rundir_find(hg_options_reports(reports), argv[0], &rd, &err) < 0)
-        return hg_errs_add(errs, &err);
-    if (hg_identity_check(rd.path, &err) < 0) /* its lock is then also a copy */
-        rc = -1;
-    else if (hg_lock_find(rd.path, &owner, NULL) == 1) {
-        hg_signals_catch();
-        hg_info("driven by process %ld on %s (%s)", owner.who.pid, owner.who.host, owner.command);
-        rc = follow(&rd, &bad, &err);
-    }
+    if (hg_rundir_find(hg_options_reports(reports), argv[0], &rd, &err) == 0 &&
+        hg_identity_check(rd.path, &err) == 0) /* else its lock is also a copy */
+        rc = watch(&rd, argv[0], errs);
     hg_rundir_done(&rd);
-    if (rc < 0)
-        return hg_errs_add(errs, &err);
-    if (hg_signals_stop)
-        return hg_signals_code();
-    return rc == 0 ? bad > 0 : drive(argv[0], errs);
+    return err.code ? hg_errs_add(errs, &err) : rc;
 }
 
 const struct hg_cmd hg_cmd_watch = {
     .name = "watch",
     .args = "RUN",
     .summary = "Follow a run to its end; drive it if no other process does.",
-    .details = "Prints a line for each change, or one changing line on a terminal. Exit code: 0\n"
-               "if all cells have a good result, 1 if some do not.",
+    .details = "On a terminal: its matrix on a full screen, with the log of a cell, and keys to\n"
+               "hold, release, cancel and retry cells (? lists them); elsewhere a line for each\n"
+               "change. Exit code: 0 if all cells have a good result, 1 if some do not.",
     .opts = opts,
     .min_args = 1,
     .max_args = 1,

@@ -32,8 +32,8 @@ const struct hg_key hg_keys[HG_KEY_COUNT] = {
                             .doc = "environment modules to load, instead of the site's" },
     [HG_COLUMN_TIME] = { "time", HG_KEY_DURATION, .role = HG_ROLE_LOOSE,
                          .doc =
-                             "time limit: \"HH:MM:SS\", \"D-HH:MM:SS\", \"90m\" (s, m, h, d), or a "
-                             "number of seconds" },
+                             "time limit: \"HH:MM:SS\", \"D-HH:MM:SS\", \"90m\" (s, m, h, d), a number "
+                             "of seconds, or \"auto\": by the forecast from earlier runs" },
     [HG_COLUMN_MEM] = { "mem", HG_KEY_SIZE, .role = HG_ROLE_LOOSE,
                         .doc = "memory per node: \"64G\" (K, M, G, T)" },
     [HG_COLUMN_SBATCH] = { "sbatch", HG_KEY_WORDS, .role = HG_ROLE_LOOSE,
@@ -117,8 +117,9 @@ json_t *hg_key_schema(const struct hg_key *key)
                          "string", "description", key->doc);
     case HG_KEY_DURATION:
         return json_pack("{s:[s,s], s:i, s:s, s:[s,s], s:s}", "type", "number", "string",
-                         "exclusiveMinimum", 0, "pattern", HG_TEXT_DURATION_PATTERN, "examples",
-                         "01:30:00", "90m", "description", key->doc);
+                         "exclusiveMinimum", 0, "pattern",
+                         HG_TEXT_DURATION_PATTERN "|^" HG_KEY_TIME_AUTO "$", "examples", "01:30:00",
+                         "90m", "description", key->doc);
     case HG_KEY_SIZE:
         return json_pack("{s:s, s:s, s:[s], s:s}", "type", "string", "pattern",
                          HG_TEXT_SIZE_PATTERN, "examples", "64G", "description", key->doc);

@@ -52,6 +52,9 @@ struct hg_key {
 
 extern const struct hg_key hg_keys[HG_KEY_COUNT];
 
+/* A wall time that follows from the forecast of the cell. */
+#define HG_KEY_TIME_AUTO "auto"
+
 /* Index of a key, or -1: a parameter or a note. */
 int hg_key_find(const char *name);
 

@@ -2,6 +2,7 @@
 /* Cells that failed run again: because a person says so, or the matrix's "retry". */
 #include "drive/again.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -9,6 +10,7 @@
 #include "base/ranges.h"
 #include "base/text.h"
 #include "drive/news.h"
+#include "plan/plan.h"
 
 /* Which cells run again. */
 struct again {
@@ -75,26 +77,51 @@ static const enum hg_cell_state state_of[HG_RETRY_CAUSES] = {
     [HG_RETRY_LOST] = HG_CELL_LOST,         [HG_RETRY_PREEMPTED] = HG_CELL_CANCELLED,
 };
 
+/* "time": "auto" is raised although "retry" does not say so, unless it is as long as it may be. */
+static long long most_of(const struct retry *r, int batch, const struct hg_run_cell *cell)
+{
+    const struct hg_batch *b = &r->d->plan->items[batch - 1];
+    long long most = r->d->o.retry.most[r->cause];
+
+    if (most || r->cause != HG_RETRY_TIMEOUT || !b->auto_time)
+        return most;
+    return b->time_max_s > 0 && ldexp(b->time_s, cell->retries[r->cause]) >= b->time_max_s
+               ? 0
+               : HG_AUTO_RAISES;
+}
+
 static bool is_to_retry(void *context, int batch, uint32_t line)
 {
     const struct retry *r = context;
     const struct hg_run_cell *cell = hg_run_cell_find(r->d->state, batch, line);
 
-    return !cell->cancel && cell->retries[r->cause] < r->d->o.retry.most[r->cause] &&
+    return !cell->cancel && cell->retries[r->cause] < most_of(r, batch, cell) &&
            (r->cause != HG_RETRY_PREEMPTED || strstr(hg_run_text(r->d->state, cell), "preempted"));
+}
+
+static bool has_auto_time(const struct hg_plan *plan)
+{
+    for (size_t b = 0; b < plan->n; b++)
+        if (plan->items[b].auto_time)
+            return true;
+    return false;
 }
 
 int hg_drive_retry(struct hg_drive *d, struct hg_err *err)
 {
+    bool raises = has_auto_time(d->plan);
+
     for (int c = 0; c < HG_RETRY_CAUSES; c++) {
         struct retry retry = { d, (enum hg_retry_cause)c };
         struct again a = { d, hg_retry_fields[c].name, is_to_retry, &retry, 1u << state_of[c] };
-        long n = d->o.retry.most[c] ? again_all(&a, err) : 0;
+        bool longer = c == HG_RETRY_TIMEOUT && raises;
+        long n = d->o.retry.most[c] || longer ? again_all(&a, err) : 0;
 
         if (n < 0)
             return -1;
         if (n)
-            hg_info("%ld cell%s run again after %s", n, hg_text_s((size_t)n), a.cause);
+            hg_info("%ld cell%s run again after %s%s", n, hg_text_s((size_t)n), a.cause,
+                    longer ? ", \"auto\" limits doubled" : "");
     }
     return 0;
 }

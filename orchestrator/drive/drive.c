@@ -224,6 +224,15 @@ const struct hg_run_state *hg_drive_state(const struct hg_drive *d)
     return d->state;
 }
 
+size_t hg_drive_whys(const struct hg_drive *d, struct hg_run_why *whys, size_t max)
+{
+    size_t n = d->n_whys < max ? d->n_whys : max;
+
+    for (size_t i = 0; i < n; i++)
+        whys[i] = (struct hg_run_why){ d->whys[i].reason, d->whys[i].n };
+    return n;
+}
+
 const struct hg_err *hg_drive_refusal(const struct hg_drive *d, int batch)
 {
     return d->refusals[batch - 1];

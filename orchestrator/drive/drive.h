@@ -37,6 +37,10 @@ int hg_drive_pass(struct hg_drive *d, struct hg_drive_pass *pass, struct hg_err 
 
 const struct hg_run_state *hg_drive_state(const struct hg_drive *d);
 
+/* Why pending cells wait, in the scheduler's words, as the last poll showed it: at most max of the reasons, lent until the next pass. Returns
+ * how many. */
+size_t hg_drive_whys(const struct hg_drive *d, struct hg_run_why *whys, size_t max);
+
 /* Why a batch is not submitted any more (NULL if it is): the scheduler's refusal, with the place of what it concerns. */
 const struct hg_err *hg_drive_refusal(const struct hg_drive *d, int batch);
 

@@ -22,9 +22,9 @@ static int overlay_job(struct hg_run_state *state, const struct hg_submission *s
         return 0;
     return hg_run_state_apply(
         state, "state",
-        json_pack("{s:I,s:s,s:s,s:I,s:s}", "submission", (json_int_t)sub->number, "tasks",
+        json_pack("{s:I,s:s,s:s,s:I,s:I,s:s}", "submission", (json_int_t)sub->number, "tasks",
                   job->tasks, "state", running ? "RUNNING" : job->state, "restarts",
-                  (json_int_t)job->restarts, "text",
+                  (json_int_t)job->restarts, "start", (json_int_t)job->start_s, "text",
                   hg_drive_state_of(job) == HG_CELL_ENDED ? ended : job->reason),
         err);
 }

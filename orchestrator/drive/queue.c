@@ -132,6 +132,24 @@ static void read_task(struct hg_drive *d, const struct hg_executor_job *job,
         hg_drive_tell(d, "state", sub, index, job->state, job->restarts, text);
 }
 
+/* For people who watch; not journalled. */
+static void count_why(struct hg_drive *d, const struct hg_executor_job *job, uint64_t n)
+{
+    size_t k = 0;
+
+    if (strcmp(job->state, "PENDING") != 0 || !*job->reason || strcmp(job->reason, "None") == 0)
+        return;
+    while (k < d->n_whys && strcmp(d->whys[k].reason, job->reason) != 0)
+        k++;
+    if (k == HG_DRIVE_WHYS)
+        return;
+    if (k == d->n_whys) {
+        d->whys[d->n_whys++] = (struct hg_drive_why){ 0 };
+        memcpy(d->whys[k].reason, job->reason, sizeof job->reason);
+    }
+    d->whys[k].n += n;
+}
+
 static int read_job(struct hg_drive *d, const struct hg_executor_job *job,
                     const struct hg_submission *sub, struct hg_err *err)
 {
@@ -140,6 +158,7 @@ static int read_job(struct hg_drive *d, const struct hg_executor_job *job,
     if (hg_ranges_parse(job->tasks, UINT32_MAX - 1, &set, err) < 0)
         return hg_err_wrap(err, "job %u", job->job_id);
     d->table_tasks += hg_ranges_count(&set);
+    count_why(d, job, hg_ranges_count(&set));
     for (size_t i = 0; i < set.n; i++)
         for (uint32_t k = set.items[i].first; k <= set.items[i].last; k++)
             read_task(d, job, sub, k);
@@ -181,7 +200,7 @@ static void mark_missing(struct hg_drive *d)
 
 int hg_drive_read_queue(struct hg_drive *d, const struct hg_executor_jobs *jobs, struct hg_err *err)
 {
-    d->table_tasks = 0;
+    d->table_tasks = d->n_whys = 0;
     d->orders.n = 0;
     if (settle_found(d, jobs, err) < 0)
         return -1;

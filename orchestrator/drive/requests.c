@@ -16,15 +16,17 @@
 #include "base/log.h"
 #include "base/ranges.h"
 #include "base/text.h"
+#include "drive/again.h"
 #include "drive/news.h"
 #include "plan/template.h"
 #include "rundir/events.h"
 
-/* A request is "cancel.<time>.<nonce>.json" (or hold, release) in the run's folder: {"lines": {"<batch>": "0-9,12"}},
+/* A request is "cancel.<time>.<nonce>.json" (or hold, release, retry) in the run's folder: {"lines": {"<batch>": "0-9,12"}},
  * without lines the whole run and what it will get. They count in the order of their times. */
-static const char *const kinds[] = {
-    [HG_REQUEST_CANCEL] = "cancel", [HG_REQUEST_HOLD] = "hold", [HG_REQUEST_RELEASE] = "release"
-};
+static const char *const kinds[] = { [HG_REQUEST_CANCEL] = "cancel",
+                                     [HG_REQUEST_HOLD] = "hold",
+                                     [HG_REQUEST_RELEASE] = "release",
+                                     [HG_REQUEST_RETRY] = "retry" };
 #define N_KINDS (sizeof kinds / sizeof *kinds)
 
 /* The kind of a file's name; NULL if it is not a request. */
@@ -77,7 +79,7 @@ int hg_drive_request(const struct hg_rundir *rd, enum hg_request what,
                      bool (*picks)(void *context, int batch, uint32_t line), void *context,
                      struct hg_err *err)
 {
-    bool whole = !picks && what != HG_REQUEST_CANCEL;
+    bool whole = !picks && (what == HG_REQUEST_HOLD || what == HG_REQUEST_RELEASE);
     json_t *request = json_object();
     char nonce[17], *path;
     int rc;
@@ -136,6 +138,47 @@ static bool is_of_run(const struct hg_run_state *state, int batch, const char *l
     return fits;
 }
 
+/* Cells of a batch that failed. */
+struct failed {
+    const struct hg_run_state *state;
+    struct hg_ranges lines;
+    int batch;
+};
+
+static bool is_failed(void *context, int batch, uint32_t line)
+{
+    const struct failed *f = context;
+    bool listed = false;
+
+    for (size_t i = 0; i < f->lines.n && batch == f->batch && !listed; i++)
+        listed = line >= f->lines.items[i].first && line <= f->lines.items[i].last;
+    return listed && hg_cell_is_bad(hg_run_cell_find(f->state, batch, line));
+}
+
+/* Only a driver lets cells run again: they may have been started by now. */
+static int put_retry(const struct target *t, int batch, const char *lines, struct hg_err *err)
+{
+    struct failed f = { .batch = batch };
+    int rc = 0;
+
+    if (!t->d)
+        return 0;
+    f.state = t->d->state;
+    if (hg_ranges_parse(lines, UINT32_MAX - 1, &f.lines, err) < 0 ||
+        hg_drive_again(t->d, UINT32_MAX, is_failed, &f, err) < 0)
+        rc = -1;
+    hg_ranges_done(&f.lines);
+    return rc;
+}
+
+static int put_lines(const struct target *t, const char *kind, int batch, const char *lines,
+                     struct hg_err *err)
+{
+    return strcmp(kind, kinds[HG_REQUEST_RETRY]) == 0
+               ? put_retry(t, batch, lines, err)
+               : put_record(t, kind, json_pack("{s:i,s:s}", "batch", batch, "lines", lines), err);
+}
+
 static int each_record(const struct target *t, const char *kind, const json_t *request,
                        struct hg_err *err)
 {
@@ -143,7 +186,8 @@ static int each_record(const struct target *t, const char *kind, const json_t *r
     json_t *all = json_object_get(request, "lines"), *lines;
     const char *batch;
 
-    if (!all && strcmp(kind, kinds[HG_REQUEST_CANCEL]) != 0)
+    if (!all &&
+        (strcmp(kind, kinds[HG_REQUEST_HOLD]) == 0 || strcmp(kind, kinds[HG_REQUEST_RELEASE]) == 0))
         return put_record(t, kind, json_object(), err);
     json_object_foreach(all, batch, lines) {
         const char *text = json_string_value(lines);
@@ -152,8 +196,7 @@ static int each_record(const struct target *t, const char *kind, const json_t *r
             hg_warn(
                 "ignored a request to %s cells %.40s of batch %.20s: the run does not have them",
                 kind, text ? text : "", batch);
-        else if (put_record(t, kind, json_pack("{s:i,s:s}", "batch", atoi(batch), "lines", text),
-                            err) < 0)
+        else if (put_lines(t, kind, atoi(batch), text, err) < 0)
             return -1;
     }
     return 0;

@@ -11,10 +11,10 @@
 
 struct hg_drive;
 
-enum hg_request { HG_REQUEST_CANCEL, HG_REQUEST_HOLD, HG_REQUEST_RELEASE };
+enum hg_request { HG_REQUEST_CANCEL, HG_REQUEST_HOLD, HG_REQUEST_RELEASE, HG_REQUEST_RETRY };
 
-/* Request that these cells are cancelled, held or released: picks says which (NULL: all, and for hold and release also those
- * that the run will get). The request is a file in the run's folder, read by the driver's next pass. */
+/* Request that these cells are cancelled, held, released, or run again after a failure: picks says which (NULL: all, and for hold and
+ * release also those that the run will get). The request is a file in the run's folder, read by the driver's next pass. */
 int hg_drive_request(const struct hg_rundir *rd, enum hg_request what,
                      const struct hg_run_state *state,
                      bool (*picks)(void *context, int batch, uint32_t line), void *context,

@@ -36,6 +36,11 @@ bool hg_drive_is_outdated(const struct hg_drive *d, const struct hg_submission *
     return *sub->request && strcmp(sub->request, d->plan->items[sub->batch - 1].request) != 0;
 }
 
+uint8_t hg_drive_raises(const struct hg_drive *d, int batch, const struct hg_run_cell *cell)
+{
+    return d->plan->items[batch - 1].auto_time ? cell->retries[HG_RETRY_TIMEOUT] : 0;
+}
+
 int hg_drive_find_attempt(struct hg_drive *d, int batch, uint32_t line, uint32_t claim,
                           struct hg_attempt *a, struct hg_err *err)
 {

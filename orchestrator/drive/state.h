@@ -72,6 +72,13 @@ struct hg_drive_rounds {
     bool told;    /* that the budget is used up */
 };
 
+/* Why pending cells wait, as the last poll showed it. */
+#define HG_DRIVE_WHYS 8
+struct hg_drive_why {
+    char reason[64];
+    size_t n; /* cells */
+};
+
 struct hg_drive {
     struct hg_rundir rd; /* borrowed members */
     const struct hg_plan *plan;
@@ -92,7 +99,9 @@ struct hg_drive {
     bool fresh;         /* it was in this pass */
     bool adopted;       /* results of cells that wait were looked for */
     size_t table_tasks; /* ours that it showed */
-    uint32_t *shown;    /* by submission - 1: the last poll that showed any job of it */
+    struct hg_drive_why whys[HG_DRIVE_WHYS];
+    size_t n_whys;
+    uint32_t *shown; /* by submission - 1: the last poll that showed any job of it */
     size_t n_shown;
     double started_s, changed_s, poll_due_s, look_due_s, look_step_s, history_due_s, back_due_s;
     size_t awaited; /* cells whose job is gone and whose end is not known yet */
@@ -127,6 +136,9 @@ const struct hg_submission *hg_drive_submission(const struct hg_drive *d, uint32
 
 /* Its batch asks for something else than it did: the site or the matrix was corrected. */
 bool hg_drive_is_outdated(const struct hg_drive *d, const struct hg_submission *sub);
+
+/* How often the time limit of a cell was raised: after TIMEOUT, where its "time" is "auto". */
+uint8_t hg_drive_raises(const struct hg_drive *d, int batch, const struct hg_run_cell *cell);
 
 /* The attempt of a cell that counts, under a claim number (0: any). */
 int hg_drive_find_attempt(struct hg_drive *d, int batch, uint32_t line, uint32_t claim,

@@ -2,6 +2,7 @@
 /* Submissions: job arrays as large as the limits allow, each journalled before it is sent. */
 #include "drive/window.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,7 @@ struct chunk {
     uint32_t offset;
     struct hg_ranges tasks;
     uint32_t n;
+    uint8_t raises; /* of their time limit */
 };
 
 struct chunks {
@@ -107,7 +109,9 @@ static void next_chunk(const struct hg_drive *d, int batch, size_t *line, size_t
         if (!c->n) {
             c->offset = (uint32_t)*line;
             c->claim = cell->claim;
-        } else if (cell->claim != c->claim || *line - c->offset >= d->limits.max_array_size) {
+            c->raises = hg_drive_raises(d, batch, cell);
+        } else if (cell->claim != c->claim || hg_drive_raises(d, batch, cell) != c->raises ||
+                   *line - c->offset >= d->limits.max_array_size) {
             break;
         }
         hg_ranges_add(&c->tasks, (uint32_t)*line - c->offset);
@@ -148,10 +152,31 @@ json_t *hg_drive_make_job(const struct hg_drive *d, const struct hg_submission *
     json_object_set_new(job, "args",
                         json_pack("[s,s,s,s,s,s]", "--submission", claim, "--offset", offset,
                                   "--request", d->plan->items[sub->batch - 1].request));
+    if (sub->time_s > 0)
+        json_object_set_new(job, "time_s", json_integer((json_int_t)sub->time_s));
     if (sub->running_max)
         json_object_set_new(job, "running_max", json_integer(sub->running_max));
     free(output);
     return job;
+}
+
+/* The raised limit of its cells, in whole minutes; 0: as their batch. A limit that nobody knows was as long as they ran. */
+static int raise_time(struct hg_drive *d, const struct chunk *c, double *time_s, struct hg_err *err)
+{
+    const struct hg_batch *b = &d->plan->items[c->batch - 1];
+    struct hg_attempt a;
+
+    *time_s = c->raises ? ldexp(b->time_s, c->raises) : 0;
+    for (size_t i = 0; i < c->tasks.n && c->raises && b->time_s <= 0; i++)
+        for (uint32_t k = c->tasks.items[i].first; k <= c->tasks.items[i].last; k++) {
+            if (hg_drive_find_attempt(d, c->batch, c->offset + k, 0, &a, err) < 0)
+                return -1;
+            *time_s = fmax(*time_s, 2 * a.wall_s);
+        }
+    if (b->time_max_s > 0 && *time_s > b->time_max_s)
+        *time_s = b->time_max_s;
+    *time_s = 60 * ceil(*time_s / 60);
+    return 0;
 }
 
 /* Journal that we are about to send it. */
@@ -163,7 +188,10 @@ static int intend(struct hg_drive *d, const struct chunk *c, uint32_t running_ma
     struct hg_buf tasks = HG_BUF_INIT;
     char key[33];
     json_t *members;
+    double time_s;
 
+    if (raise_time(d, c, &time_s, err) < 0)
+        return -1;
     hg_text_random_hex(16, key);
     hg_ranges_format(&c->tasks, &tasks);
     members =
@@ -174,6 +202,8 @@ static int intend(struct hg_drive *d, const struct chunk *c, uint32_t running_ma
                   "request", d->plan->items[c->batch - 1].request);
     if (running_max)
         json_object_set_new(members, "running_max", json_integer(running_max));
+    if (time_s > 0)
+        json_object_set_new(members, "time_s", json_integer((json_int_t)time_s));
     hg_buf_done(&tasks);
     if (hg_drive_record(d, "intent", members, err) < 0)
         return -1;

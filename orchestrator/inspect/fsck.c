@@ -43,7 +43,7 @@ static void check_request(struct hg_fsck_pass *c, const char *file)
 
     if (hg_fsck_is_plain(c, file) == 1 && hg_json_load(path, &doc, &why) < 0)
         hg_fsck_found(c, HG_FSCK_WARNING, "request", file, 0,
-                      "make it again: `hpcgrid cancel`, `hold` or `release`",
+                      "make it again: `hpcgrid cancel`, `hold`, `release` or `retry`",
                       "a request that cannot be read, and will not be carried out: %s", why.text);
     hg_json_doc_done(&doc);
     free(path);
@@ -57,7 +57,8 @@ static void check_top(struct hg_fsck_pass *c, const char *file, const char *name
     (void)st;
     if (is_named(name, "lock.") && !strstr(name, ".tmp."))
         check_lock(c, file);
-    else if ((is_named(name, "cancel.") || is_named(name, "hold.") || is_named(name, "release.")) &&
+    else if ((is_named(name, "cancel.") || is_named(name, "hold.") || is_named(name, "release.") ||
+              is_named(name, "retry.")) &&
              strcmp(name + n - 5, ".json") == 0)
         check_request(c, file);
 }

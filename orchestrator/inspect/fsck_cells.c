@@ -216,10 +216,12 @@ static void check_attempt(struct look *l, struct hg_attempt_files *f)
 {
     char *dir = name_below(l, f, ""), *file = name_below(l, f, "result.json");
     bool known = is_known(l, f->submission);
+    struct hg_err why = HG_ERR_INIT;
 
     if (!known && reread(l->c))
         known = is_known(l, f->submission);
-    hg_attempt_look(&l->c->group, f, NULL, NULL);
+    if (hg_attempt_look(&l->c->group, f, NULL, NULL, &why) < 0)
+        hg_fsck_found(l->c, HG_FSCK_ERROR, "folder", dir, 0, "see its mode", "%s", why.text);
     l->c->f->attempts++;
     l->c->claims |= f->submission > 0;
     if (f->result)

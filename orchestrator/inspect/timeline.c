@@ -163,8 +163,8 @@ static void set_times(const struct loader *l, struct hg_timeline_attempt *a)
         a->end_s = fmax(a->end_s, fmax(a->begin_s, a->worked_s));
 }
 
-static void add_attempt(struct loader *l, const json_t *record, size_t line,
-                        struct hg_attempt_files *f, bool newest)
+static int add_attempt(struct loader *l, const json_t *record, size_t line,
+                       struct hg_attempt_files *f, bool newest)
 {
     struct hg_timeline_attempt *a = HG_VEC_PUSH(l->t);
     const json_t *cell = json_object_get(record, "cell");
@@ -182,7 +182,8 @@ static void add_attempt(struct loader *l, const json_t *record, size_t line,
                                        .init_s = NAN,
                                        .train_s = NAN };
     hg_attempt_name(f->submission, f->restarts, a->name);
-    hg_attempt_look(&l->group, f, count_trace, &a->traces);
+    if (hg_attempt_look(&l->group, f, count_trace, &a->traces, l->err) < 0)
+        return -1;
     if (f->claim)
         read_claim(l, f, a);
     if (f->result)
@@ -194,6 +195,7 @@ static void add_attempt(struct loader *l, const json_t *record, size_t line,
     l->t->damaged += f->result && !result;
     json_decref(result);
     set_times(l, a);
+    return 0;
 }
 
 static void drop(struct hg_timeline_attempt *a)
@@ -226,7 +228,7 @@ static int add_cell(size_t line, const json_t *record, void *context)
     for (size_t i = 0; rc == 0 && i < list.n; i++) {
         struct hg_timeline_attempt *a;
 
-        add_attempt(l, record, line, &list.items[i], i + 1 == list.n);
+        rc = add_attempt(l, record, line, &list.items[i], i + 1 == list.n);
         a = &l->t->items[l->t->n - 1];
         a->number = number;
         if (i > 0 && list.items[i].restarts && a > l->t->items && strcmp(a[-1].id, id) == 0 &&

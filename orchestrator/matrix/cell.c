@@ -814,6 +814,13 @@ long long hg_cell_devices(const json_t *members)
     return nodes * whole(members, "tasks_per_node") * (cpus > 0 ? cpus : 1);
 }
 
+bool hg_cell_time_is_auto(const json_t *members)
+{
+    const char *time = json_string_value(json_object_get(members, "time"));
+
+    return time && strcmp(time, HG_KEY_TIME_AUTO) == 0;
+}
+
 double hg_cell_time_s(const json_t *members)
 {
     const json_t *time = json_object_get(members, "time");

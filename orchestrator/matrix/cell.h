@@ -72,7 +72,10 @@ void hg_cells_count_done(struct hg_cells_count *count);
  * is a core). 0 if its members do not say. */
 long long hg_cell_devices(const json_t *members);
 
-/* The cell's time limit in seconds; 0 if it has none. */
+/* The cell's time limit in seconds; 0 if it has none, or "auto". */
 double hg_cell_time_s(const json_t *members);
+
+/* Is it "auto"? */
+bool hg_cell_time_is_auto(const json_t *members);
 
 #endif

@@ -129,8 +129,15 @@ static int judge_duration(const json_t *value, struct hg_err *err)
 {
     double seconds = json_number_value(value);
 
+    if (json_is_string(value) && strcmp(json_string_value(value), HG_KEY_TIME_AUTO) == 0)
+        return 0;
+    if (json_is_string(value) &&
+        hg_text_duration_parse(json_string_value(value), &seconds, err) < 0)
+        return hg_err_hint(err,
+                           "write \"HH:MM:SS\", \"D-HH:MM:SS\", \"90m\" (s, m, h, d), a number of "
+                           "seconds without quotes, or \"auto\"");
     if (json_is_string(value))
-        return hg_text_duration_parse(json_string_value(value), &seconds, err);
+        return 0;
     if (!json_is_number(value))
         return wrong_type(value, "a wall time", err);
     if (!(seconds > 0 && seconds < 1e9))

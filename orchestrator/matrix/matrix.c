@@ -275,6 +275,8 @@ void hg_matrix_free(struct hg_matrix *m)
 {
     if (!m)
         return;
+    if (m->auto_times.free)
+        m->auto_times.free(m->auto_times.context);
     hg_grid_free(m->grid);
     hg_site_free(m->site);
     hg_workload_done(&m->workload);

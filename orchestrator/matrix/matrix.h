@@ -12,6 +12,14 @@
 #include "matrix/site.h"
 #include "matrix/workload.h"
 
+/* Who knows how long cells take: limits where "time" is "auto". */
+struct hg_auto_times {
+    /* Seconds for a cell; 0: nothing is known, the partition's default. NULL: of all cells. */
+    double (*limit_s)(void *context, const json_t *members);
+    void (*free)(void *context);
+    void *context;
+};
+
 /* A matrix file, decoded. */
 struct hg_matrix {
     struct hg_json_doc doc; /* the text, for places in messages and for the run's copy */
@@ -29,7 +37,8 @@ struct hg_matrix {
     long long running; /* limits.running; 0: no limit */
     double gpu_hours;  /* limits.gpu_hours; 0: no limit */
     struct hg_retry retry;
-    struct hg_grid *grid; /* the matrix made ready for walking */
+    struct hg_grid *grid;            /* the matrix made ready for walking */
+    struct hg_auto_times auto_times; /* set by commands, freed with the matrix */
 };
 
 /* The members of a matrix and of its "limits"; both decode into struct hg_matrix. */

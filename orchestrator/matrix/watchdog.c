@@ -9,6 +9,8 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
+
 #define TICK_US 50000
 #define GROWTH_MAX_KB (256 << 10) /* jq aborts when its stack passes 1 GiB: stop well before */
 #define TICKS_MAX 20              /* 1 s */
@@ -72,6 +74,7 @@ static void on_no_memory(void *data)
     (void)data;
     if (e)
         say_and_exit(e, NO_MEMORY);
+    hg_alloc_failed(); /* jq would abort */
 }
 
 static void watch(bool on)

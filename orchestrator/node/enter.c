@@ -89,14 +89,20 @@ static void look_done(struct look *l)
     l->rival = NULL;
 }
 
-/* A result: is the cell done, or is this copy's own attempt over? Returns whether the attempt has ended. */
-static bool look_at_result(const struct hg_comer *c, const struct hg_attempt_group *g,
-                           struct hg_attempt_files *f, struct look *l)
+/* A result: is the cell done, or is this copy's own attempt over? Returns whether the attempt has ended; -1 with err set: it may be a good one,
+ * and cannot be read. */
+static int look_at_result(const struct hg_comer *c, const struct hg_attempt_group *g,
+                          struct hg_attempt_files *f, struct look *l, struct hg_err *err)
 {
-    json_t *result = hg_resultfile_read(g, f, c->run_key, NULL, false, NULL);
+    struct hg_err why = HG_ERR_INIT;
+    json_t *result = hg_resultfile_read(g, f, c->run_key, NULL, false, &why);
     const char *status = json_string_value(json_object_get(result, "status"));
     bool ended = !json_is_true(json_object_get(result, "ending"));
 
+    if (!result && why.code == HG_E_ENV) {
+        *err = why;
+        return -1;
+    }
     if (status && strcmp(status, "ok") == 0 && (c->submission || !f->submission)) {
         l->leave = true;
         snprintf(l->why, sizeof l->why, "it has a good result, of attempt %u.%u", f->submission,
@@ -111,24 +117,29 @@ static bool look_at_result(const struct hg_comer *c, const struct hg_attempt_gro
     return ended;
 }
 
-static void look_at(const struct hg_comer *c, const struct hg_attempt_group *g,
-                    struct hg_attempt_files *f, struct look *l)
+static int look_at(const struct hg_comer *c, const struct hg_attempt_group *g,
+                   struct hg_attempt_files *f, struct look *l, struct hg_err *err)
 {
-    bool ended;
+    int ended = 0;
     char *dir;
 
-    hg_attempt_look(g, f, NULL, NULL);
-    ended = f->result && look_at_result(c, g, f, l);
+    if (hg_attempt_look(g, f, NULL, NULL, err) < 0)
+        return -1;
+    if (f->result)
+        ended = look_at_result(c, g, f, l, err);
+    if (ended < 0)
+        return -1;
     if (f->submission == c->submission && (f->claim || f->result) && f->restarts >= l->next)
         l->next = f->restarts + 1;
     if (ended || f->parts || l->leave || l->rival)
-        return;
+        return 0;
     dir = hg_attempt_path(g, f, "");
     hg_attempt_name(f->submission, f->restarts, l->name);
     if (hg_claim_read(dir, &l->claim) && !l->claim.taken)
         l->rival = dir;
     else
         free(dir);
+    return 0;
 }
 
 /* own: the folder of our own claim; NULL: none yet. */
@@ -141,7 +152,7 @@ static int look_around(const struct hg_comer *c, const char *own, struct look *l
 
     *l = (struct look){ .next = c->restarts };
     for (size_t i = 0; rc == 0 && i < list.n; i++) {
-        look_at(c, &group, &list.items[i], l);
+        rc = look_at(c, &group, &list.items[i], l, err);
         if (own && l->rival && strcmp(own, l->rival) == 0)
             look_done(l);
     }

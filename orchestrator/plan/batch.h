@@ -27,6 +27,8 @@ struct hg_batch {
     struct hg_turn *turns; /* adaptive repeats: by line; NULL: every cell is run */
     json_t *places;        /* where that is set: hg_shape_places; NULL: not known */
     double time_s;         /* the limit requested, 0: none */
+    bool auto_time;        /* "time" is "auto": it is raised after TIMEOUT */
+    double time_max_s;     /* ... to at most this; 0: not known */
     long long devices;     /* GPUs of one cell, or its cores where the hardware has no GPUs */
     char *hardware;        /* name in the site */
     char *backend;         /* of the hardware; NULL: not said */

@@ -51,6 +51,9 @@ static json_t *encode_batch(const struct hg_batch *b)
     json_object_set_new(out, "request",
                         json_string(b->request)); /* jobs compare it with their own */
     json_object_set_new(out, "job", job);
+    if (b->auto_time)
+        json_object_set_new(out, "auto_time",
+                            json_pack("{s:I}", "most_s", (json_int_t)b->time_max_s));
     if (b->places)
         json_object_set(out, "places", b->places);
     if (b->removed.n) {
@@ -262,6 +265,9 @@ static int decode_batch(const json_t *from, size_t index, const char *dir, struc
     b->gpu = json_is_true(json_object_get(from, "gpu"));
     b->devices = json_integer_value(json_object_get(from, "devices"));
     b->time_s = (double)json_integer_value(json_object_get(b->job, "time_s"));
+    b->auto_time = json_object_get(from, "auto_time");
+    b->time_max_s =
+        json_number_value(json_object_get(json_object_get(from, "auto_time"), "most_s"));
     hg_ranges_parse(removed ? removed : "", UINT32_MAX - 1, &b->removed, NULL);
     if (b->number != (int)index + 1 || !json_is_object(b->job) || !b->hardware || !b->shape)
         return -1;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plan/plan.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -95,6 +96,8 @@ static void fill_batch(const struct make *mk, const struct hg_shape *shape, cons
     b->job = hg_shape_job(shape, mk->m->site, name, mk->m->workload.program != NULL);
     b->places = hg_shape_places(shape);
     b->time_s = shape->time_s;
+    b->auto_time = shape->auto_time;
+    b->time_max_s = shape->auto_time ? shape->hw->max_time_s : 0;
     b->gpu = shape->hw->gpus_per_node > 0;
     b->devices = shape->nodes *
                  (b->gpu ? shape->gpus_per_node : shape->tasks_per_node * shape->cpus_per_task);
@@ -138,11 +141,22 @@ double hg_plan_round_time(double time_s, double most_s)
     return time_s;
 }
 
+double hg_plan_auto_s(const struct hg_matrix *m, const json_t *members)
+{
+    const char *name = json_string_value(json_object_get(members, "hardware"));
+    const struct hg_hardware *hw = hg_site_find_hardware(m->site, name);
+    double most = hw && hw->max_time_s > 0 ? hw->max_time_s : INFINITY;
+    double time_s =
+        m->auto_times.limit_s ? m->auto_times.limit_s(m->auto_times.context, members) : 0;
+
+    return time_s > 0 ? hg_plan_round_time(time_s < most ? time_s : most, most) : 0;
+}
+
 static void round_time(struct make *mk, struct hg_shape *shape)
 {
     double most = json_real_value(json_object_get(mk->longest, shape->hw->name));
 
-    if (shape->time_s > 0)
+    if (shape->time_s > 0 && !shape->auto_time)
         shape->time_s =
             hg_plan_round_time(shape->time_s, most > shape->time_s ? most : shape->time_s);
 }
@@ -151,9 +165,11 @@ static void note_request(struct fresh *f, const struct hg_cell *cell, struct hg_
 {
     double time_s = shape->time_s;
     long long mem_mib = shape->mem_mib;
+    bool auto_time = shape->auto_time;
     struct hg_buf rest = HG_BUF_INIT;
 
     shape->time_s = 0;
+    shape->auto_time = false;
     shape->mem_mib = 0;
     hg_shape_key(shape, &rest);
     if (!f->any) {
@@ -164,6 +180,7 @@ static void note_request(struct fresh *f, const struct hg_cell *cell, struct hg_
         f->shape = *shape;
         f->shape.time_s = time_s;
         f->shape.mem_mib = mem_mib;
+        f->shape.auto_time = auto_time;
         *shape = (struct hg_shape){ 0 };
     } else if (strcmp(hg_buf_str(&rest), hg_buf_str(&f->rest)) == 0) {
         /* 0: as the partition has it, which may be more than any number */
@@ -171,6 +188,7 @@ static void note_request(struct fresh *f, const struct hg_cell *cell, struct hg_
 
         f->shape.time_s = endless ? 0 : time_s > f->shape.time_s ? time_s : f->shape.time_s;
         f->shape.mem_mib = mem_mib > f->shape.mem_mib ? mem_mib : f->shape.mem_mib;
+        f->shape.auto_time = f->shape.auto_time || auto_time;
     } else if (!f->other) {
         f->other = hg_strdup(cell->id);
         f->other_rest = hg_buf_detach(&rest);
@@ -212,6 +230,9 @@ static void note_known(struct make *mk, const json_t *at, const struct hg_cell *
     if (is_in(&mk->past->items[i].done, line))
         return;
     hg_shape_make(mk->m->site, cell->members, &shape);
+    if (shape.auto_time) /* what waits is not sent again for each new forecast */
+        shape.time_s = mk->past->items[i].auto_time ? mk->past->items[i].time_s
+                                                    : hg_plan_auto_s(mk->m, cell->members);
     round_time(mk, &shape);
     note_request(&mk->fresh[i], cell, &shape);
     hg_shape_done(&shape);
@@ -406,6 +427,8 @@ static int plan_cell(const struct hg_cell *cell, void *context)
         return 0;
     }
     hg_shape_make(mk->m->site, cell->members, &shape);
+    if (shape.auto_time)
+        shape.time_s = hg_plan_auto_s(mk->m, cell->members);
     hg_hazards_see(mk->hazards, cell, &shape);
     if (mk->m->site->rehearsal)
         note_missing(mk, cell, &shape);
@@ -492,6 +515,8 @@ static void copy_known(struct make *mk, const struct hg_plan *known)
                                 .job = json_incref(from->job),
                                 .places = json_incref(from->places),
                                 .time_s = from->time_s,
+                                .auto_time = from->auto_time,
+                                .time_max_s = from->time_max_s,
                                 .devices = from->devices,
                                 .gpu = from->gpu };
         mk->has_turns = mk->has_turns || from->turns;

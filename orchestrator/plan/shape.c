@@ -96,7 +96,8 @@ static void lose_foreign(struct hg_shape *s)
 
 void hg_shape_make(const struct hg_site *site, const json_t *cell, struct hg_shape *s)
 {
-    *s = (struct hg_shape){ .time_s = hg_cell_time_s(cell) };
+    *s = (struct hg_shape){ .time_s = hg_cell_time_s(cell),
+                            .auto_time = hg_cell_time_is_auto(cell) };
     s->hw = hg_site_find_hardware(site, json_string_value(json_object_get(cell, "hardware")));
     s->nodes = count_of(cell, "nodes", 1);
     s->gpus_per_node = s->hw->gpus_per_node ? count_of(cell, "gpus_per_node", 1) : 0;
@@ -131,6 +132,8 @@ void hg_shape_key(const struct hg_shape *s, struct hg_buf *out)
     hg_buf_printf(out, "%s %lldx%lld tasks=%lld cpus=%lld mem=%lld time=%.0f", s->hw->name,
                   s->nodes, s->gpus_per_node, s->tasks_per_node, s->cpus_per_task, s->mem_mib,
                   s->time_s);
+    if (s->auto_time)
+        hg_buf_puts(out, " auto");
     if (s->signal_lead_s)
         hg_buf_printf(out, " signal=%lld", s->signal_lead_s);
     key_words("sbatch", &s->extra, out);

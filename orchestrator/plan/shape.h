@@ -20,6 +20,7 @@ struct hg_shape {
     long long nodes, gpus_per_node, tasks_per_node, cpus_per_task;
     long long mem_mib;       /* per node; 0: the site's default */
     double time_s;           /* 0: the partition's limit */
+    bool auto_time;          /* "time" is "auto": time_s is whoever's who forecasts it */
     long long signal_lead_s; /* "--signal=USR1@N" among the cell's options; 0: none */
     struct hg_words extra;   /* the site's and the cell's sbatch options */
     struct hg_words modules; /* the site's, then the cell's */

@@ -160,11 +160,13 @@ static int list_places(struct hg_attempt_group *g, struct hg_err *err)
     struct dirent *entry;
 
     g->listed = d || errno == ENOENT;
-    if (!g->listed)
-        hg_err_sys(err, "cannot read folder %s", path);
-    while (d && (entry = readdir(d)))
+    while (d && (errno = 0, entry = readdir(d)))
         if (hg_attempt_group_parse(entry->d_name, &place.batch, &place.number, &place.pack))
             *HG_VEC_PUSH(&g->places) = place;
+    if (d && errno)
+        g->listed = false;
+    if (!g->listed)
+        hg_err_sys(err, "cannot read folder %s", path);
     if (d)
         closedir(d);
     free(path);
@@ -338,21 +340,37 @@ static const char *part_name(const struct hg_attempt_group *g, size_t part)
     return strchr(g->parts.items[part].name, '/') + 1;
 }
 
-void hg_attempt_look(const struct hg_attempt_group *g, struct hg_attempt_files *f,
-                     void (*each)(void *context, const char *name), void *context)
+static int look_in_folder(struct hg_attempt_files *f, const char *dir,
+                          void (*each)(void *context, const char *name), void *context,
+                          struct hg_err *err)
+{
+    DIR *d = opendir(dir);
+    struct dirent *entry;
+    int rc = 0;
+
+    if (!d)
+        return errno == ENOENT ? 0 : hg_err_sys(err, "cannot read folder %s", dir);
+    while ((each || !(f->claim && f->result)) && (errno = 0, entry = readdir(d)))
+        look_at(f, entry->d_name, each, context);
+    if (errno)
+        rc = hg_err_sys(err, "cannot read folder %s", dir);
+    closedir(d);
+    return rc;
+}
+
+int hg_attempt_look(const struct hg_attempt_group *g, struct hg_attempt_files *f,
+                    void (*each)(void *context, const char *name), void *context,
+                    struct hg_err *err)
 {
     char *dir = f->parts ? NULL : hg_attempt_path(g, f, "");
-    DIR *d = dir ? opendir(dir) : NULL;
-    struct dirent *entry;
+    int rc;
 
     f->claim = f->result = false;
     for (size_t i = f->part; i < f->part + f->parts; i++)
         look_at(f, part_name(g, i), each, context);
-    while (d && (each || !(f->claim && f->result)) && (entry = readdir(d)))
-        look_at(f, entry->d_name, each, context);
-    if (d)
-        closedir(d);
+    rc = dir ? look_in_folder(f, dir, each, context, err) : 0;
     free(dir);
+    return rc;
 }
 
 static int open_packed(const struct hg_attempt_group *g, const struct hg_attempt_files *f,
@@ -420,6 +438,24 @@ int hg_attempt_read(const struct hg_attempt_group *g, const struct hg_attempt_fi
     return rc;
 }
 
+void hg_attempt_read_tail(const struct hg_attempt_group *g, const struct hg_attempt_files *f,
+                          const char *name, size_t max, struct hg_buf *out)
+{
+    struct hg_attempt_file file;
+    off_t end, begin;
+    ssize_t n;
+
+    if (hg_attempt_open(g, f, name, &file, NULL) != 0)
+        return;
+    end = file.end < 0 ? lseek(file.fd, 0, SEEK_END) : file.end;
+    begin = end - file.begin > (off_t)max ? end - (off_t)max : file.begin;
+    hg_buf_reserve(out, (size_t)(end - begin) + 1);
+    n = pread(file.fd, out->data + out->len, (size_t)(end - begin), begin);
+    close(file.fd);
+    out->len += n > 0 ? (size_t)n : 0;
+    out->data[out->len] = '\0';
+}
+
 static bool has_folder(const struct hg_attempt_group *g, const struct hg_attempt_files *f)
 {
     char *dir = hg_attempt_path(g, f, "");
@@ -444,7 +480,8 @@ int hg_attempt_read_result(const struct hg_attempt_group *g, struct hg_attempt_f
         free(claim);
         return rc;
     }
-    hg_attempt_look(g, f, NULL, NULL);
+    if (hg_attempt_look(g, f, NULL, NULL, err) < 0)
+        return -1;
     if (f->result)
         return hg_attempt_read(g, f, "result.json", max, out, err);
     return f->claim || f->parts || has_folder(g, f)

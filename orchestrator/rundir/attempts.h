@@ -83,10 +83,11 @@ void hg_attempt_group_forget(struct hg_attempt_group *g);
 int hg_attempt_is_packed(const struct hg_rundir *rd, int batch, size_t line, const char *id,
                          unsigned submission, unsigned restarts, struct hg_err *err);
 
-/* List an attempt's files: sets claim and result, and calls each (may be NULL) with every name. A folder that cannot
- * be read has no files. */
-void hg_attempt_look(const struct hg_attempt_group *g, struct hg_attempt_files *f,
-                     void (*each)(void *context, const char *name), void *context);
+/* List an attempt's files: sets claim and result, and calls each (may be NULL) with every name. A folder that is gone has no files;
+ * -1 with err set: it cannot be read. */
+int hg_attempt_look(const struct hg_attempt_group *g, struct hg_attempt_files *f,
+                    void (*each)(void *context, const char *name), void *context,
+                    struct hg_err *err);
 
 /* Path of a file in it ("": the folder itself, or the pack), for people and programs; for a packed one "PACK:<id>.<S>.<R>/<file>", as
  * hg_tar_read_named takes it. Yours. */
@@ -107,7 +108,11 @@ int hg_attempt_open(const struct hg_attempt_group *g, const struct hg_attempt_fi
 int hg_attempt_read(const struct hg_attempt_group *g, const struct hg_attempt_files *f,
                     const char *name, size_t max, struct hg_buf *out, struct hg_err *err);
 
-/* The same for result.json. Unless g->quick, HG_ATTEMPT_NONE is returned only after the folder was listed. Sets result, and
+/* Append the last bytes of one of its files, at most max; nothing if it cannot be read. */
+void hg_attempt_read_tail(const struct hg_attempt_group *g, const struct hg_attempt_files *f,
+                          const char *name, size_t max, struct hg_buf *out);
+
+/* As hg_attempt_read, for result.json. Unless g->quick, HG_ATTEMPT_NONE is returned only after the folder was listed. Sets result, and
  * claim where there is none. */
 int hg_attempt_read_result(const struct hg_attempt_group *g, struct hg_attempt_files *f, size_t max,
                            struct hg_buf *out, struct hg_err *err);

@@ -148,6 +148,22 @@ static int tell_damage(struct collect *c, const json_t *line)
     return c->take(c->take_context, entry, NULL, c->err);
 }
 
+/* A cell without a result that counts: what the journal knows of it. */
+static int tell_verdict(struct collect *c, const json_t *line, const struct hg_attempt_list *list,
+                        const struct hg_verdict *v)
+{
+    json_t *entry = new_entry(c, line, list->n ? &list->items[list->n - 1] : NULL);
+
+    if (strcmp(v->status, "ok") == 0)
+        set_status(entry, "invalid", "it was ok, and its result is gone");
+    else
+        set_status(entry,
+                   hg_resultfile_is_status(v->status) || is_open(v->status) ? v->status
+                                                                            : "cancelled",
+                   v->reason);
+    return c->take(c->take_context, entry, NULL, c->err);
+}
+
 static int collect_cell(size_t number, const json_t *line, void *context)
 {
     struct collect *c = context;
@@ -179,14 +195,9 @@ static int collect_cell(size_t number, const json_t *line, void *context)
                  "failed"); /* no journal says that it is still running */
     else if (rc == 0 && !valid && !invalid && c->group.walk.damaged)
         rc = tell_damage(c, line);
-    else if (rc == 0 && !ok && (!valid || is_open(v.status))) {
-        json_t *entry = new_entry(c, line, list.n ? &list.items[list.n - 1] : NULL);
-
-        set_status(entry,
-                   hg_resultfile_is_status(v.status) || is_open(v.status) ? v.status : "cancelled",
-                   v.reason);
-        rc = c->take(c->take_context, entry, NULL, c->err);
-    }
+    else if (rc == 0 && !ok && (!valid || is_open(v.status)) &&
+             !(invalid && strcmp(v.status, "ok") == 0))
+        rc = tell_verdict(c, line, &list, &v);
     count_cell(c, ok, is_open(v.status));
     return rc;
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rundir/events.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/fs.h"
@@ -247,6 +249,7 @@ static int fold_intent(struct fold *f)
         .batch = (int)get_number(f, "batch"),
         .offset = (uint32_t)get_number(f, "offset"),
         .running_max = (uint32_t)get_number(f, "running_max"),
+        .time_s = (double)get_number(f, "time_s"),
         .t = f->t,
         .until_s = json_number_value(json_object_get(f->record, "until")),
     };
@@ -359,6 +362,11 @@ static void cell_moved(const struct fold *f, struct hg_run_cell *cell)
 
     if (cell->submission != f->sub->number || hg_cell_is_over(cell))
         return;
+    if (next == HG_CELL_RUNNING && get_number(f, "start"))
+        cell->start_s = (double)get_number(f, "start");
+    else if (next == HG_CELL_RUNNING &&
+             (cell->state != next || cell->restarts != get_number(f, "restarts")))
+        cell->start_s = f->t;
     set_state(f->state, cell, next);
     cell->restarts = (uint32_t)get_number(f, "restarts");
     cell->text = f->text;
@@ -381,6 +389,7 @@ static void cell_result(const struct fold *f, struct hg_run_cell *cell)
     if (cell->state == HG_CELL_OK || cell->claim != f->sub->claim)
         return;
     set_state(f->state, cell, cell_state_of_status(get_text(f, "status")));
+    cell->end_s = f->t;
     cell->guessed = strcmp(f->kind, "verdict") == 0;
     if (get_number(f, "restarts"))
         cell->restarts = (uint32_t)get_number(f, "restarts");
@@ -658,4 +667,33 @@ struct hg_run_state *hg_run_state_load(const char *run_dir, struct hg_err *err)
         return state;
     hg_run_state_free(state);
     return NULL;
+}
+
+int hg_run_state_follow(const char *run_dir, struct hg_run_state **state, size_t *used,
+                        struct hg_err *err)
+{
+    char *path = hg_fs_join(run_dir, "events.jsonl");
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct hg_buf text = HG_BUF_INIT;
+    size_t more = 0;
+    int rc;
+
+    if (*state && fd >= 0 && lseek(fd, 0, SEEK_END) < (off_t)*used) { /* it was replaced */
+        hg_run_state_free(*state);
+        *state = NULL;
+    }
+    if (!*state) {
+        *state = hg_run_state_create();
+        *used = 0;
+    }
+    if (fd < 0 || lseek(fd, (off_t)*used, SEEK_SET) < 0)
+        rc = hg_err_sys(err, "cannot read %s", path);
+    else
+        rc = hg_fs_read_open(fd, path, JOURNAL_MAX, &text, err);
+    if (rc == 0)
+        rc = hg_run_state_fold(*state, path, hg_buf_str(&text), text.len, &more, err);
+    *used += more;
+    hg_buf_done(&text);
+    free(path);
+    return rc;
 }

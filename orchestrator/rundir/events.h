@@ -27,8 +27,9 @@
  *                                                             has no more
  *   need       batch, lines                                   a round of adaptive repeats asks for them
  *   intent     submission, claim, key, batch, offset, tasks,
- *              running_max, until, request                    before the request; request: hash of what
- *                                                             its job asks for
+ *              running_max, until, request, time_s            before the request; request: hash of what
+ *                                                             its job asks for; time_s: a raised
+ *                                                             limit
  *   submitted  submission, job
  *   ambiguous  submission, until, text                        outcome not known; "absent" counts only
  *                                                             when `until` has passed
@@ -58,6 +59,11 @@
 /* Read and fold a run's events without a lock. A torn last line is left out. NULL with err set:
  * NOTFOUND if nothing was ever journalled, INPUT with the line if one is damaged. */
 struct hg_run_state *hg_run_state_load(const char *run_dir, struct hg_err *err);
+
+/* The same again and again while another process writes: *state, NULL at first, is brought up to the journal's end, and *used is what was
+ * read of it. Returns 0, or -1 with err set. */
+int hg_run_state_follow(const char *run_dir, struct hg_run_state **state, size_t *used,
+                        struct hg_err *err);
 
 /* Fold a journal into a state; *used is the length of its whole lines. */
 int hg_run_state_read(struct hg_run_state *state, const char *path, size_t *used,

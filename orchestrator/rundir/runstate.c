@@ -47,6 +47,30 @@ size_t hg_run_count_held(const struct hg_run_state *state)
     return n;
 }
 
+size_t hg_run_whys(const struct hg_run_state *state,
+                   bool (*picks)(void *context, int batch, uint32_t line), void *context,
+                   struct hg_run_why *out, size_t max)
+{
+    size_t n = 0;
+
+    for (size_t b = 0; b < state->batches.n; b++)
+        for (size_t i = 0; i < state->batches.items[b].n; i++) {
+            const struct hg_run_cell *cell = &state->batches.items[b].cells[i];
+            size_t k = 0;
+
+            if ((cell->state != HG_CELL_PENDING && cell->state != HG_CELL_REFUSED) || !cell->text ||
+                (picks && !picks(context, (int)b + 1, (uint32_t)i)))
+                continue;
+            while (k < n && strcmp(out[k].text, hg_run_text(state, cell)) != 0)
+                k++;
+            if (k < n)
+                out[k].n++;
+            else if (n < max)
+                out[n++] = (struct hg_run_why){ hg_run_text(state, cell), 1 };
+        }
+    return n;
+}
+
 struct hg_run_state *hg_run_state_create(void)
 {
     struct hg_run_state *state = hg_alloc_zeroed(1, sizeof *state);

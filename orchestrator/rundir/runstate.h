@@ -44,7 +44,8 @@ struct hg_run_cell {
     uint32_t submission;              /* the last one that carried it; 0: none */
     uint32_t claim;                   /* names its attempt; 0: none yet */
     uint8_t retries[HG_RETRY_CAUSES]; /* how often it was run again by the matrix, by cause */
-    uint32_t text;                    /* pending reason or error: index for hg_run_text; 0: none */
+    double start_s, end_s; /* wall times when it was seen to run, and to have a result; 0: not */
+    uint32_t text;         /* pending reason or error: index for hg_run_text; 0: none */
 };
 
 enum hg_submission_state {
@@ -64,6 +65,7 @@ struct hg_submission {
     char *tasks; /* index set */
     uint32_t n_tasks;
     uint32_t running_max;
+    double time_s;   /* its limit, where that is not its batch's; 0 */
     uint32_t job_id; /* 0: not known */
     enum hg_submission_state state;
     double t;       /* of the intent */
@@ -119,5 +121,15 @@ bool hg_cell_is_held(const struct hg_run_cell *cell); /* it has not started and 
 bool hg_run_is_outdated(const struct hg_run_state *state, const struct hg_run_cell *cell,
                         const char *request);
 size_t hg_run_count_held(const struct hg_run_state *state);
+
+/* Why cells wait that picks says (NULL: all): the scheduler's reasons and refusals, in the order of the cells, at most max of them. Texts
+ * are lent. Returns how many. */
+struct hg_run_why {
+    const char *text;
+    size_t n; /* cells */
+};
+size_t hg_run_whys(const struct hg_run_state *state,
+                   bool (*picks)(void *context, int batch, uint32_t line), void *context,
+                   struct hg_run_why *out, size_t max);
 
 #endif

@@ -27,8 +27,9 @@ inspect base contract matrix plan rundir drive
 analysis base results matrix typeset
 plot base results typeset analysis
 render base results matrix typeset analysis plot
+screen base results matrix plan rundir analysis
 box base
-cmd base contract results matrix plan rundir slurm/client node drive inspect typeset analysis plot render box
+cmd base contract results matrix plan rundir slurm/client node drive inspect typeset analysis plot render screen box
 END
 }
 

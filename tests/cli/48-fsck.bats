@@ -194,6 +194,22 @@ END
     [[ "$output" == *": 2 errors" ]]
 }
 
+@test "a report names a result that is damaged, or gone, or cannot be read" {
+    ok=$(jq -r 'select(.status == "ok") | .id' "$good/result.json")
+    echo '{"garb' >"$good/result.json"
+    run -1 "$hpcgrid" report m
+    [[ "$output" == *"invalid (cells/"*"result.json: not valid JSON"* ]]
+    [ "$("$hpcgrid" collect m --json | jq -c --arg id "$ok" '[.results[] | select(.id == $id) | .status]')" = '["invalid"]' ]
+    rm "$good/result.json"
+    run -1 "$hpcgrid" report m
+    [[ "$output" == *"invalid (it was ok, and its result is gone)"* ]]
+    # a folder that cannot be listed is not an empty one
+    restore
+    run strace -qq -o trace -P "$good" -e trace=getdents64 -e inject=getdents64:error=ESTALE "$hpcgrid" trace m
+    [ "$status" = 4 ]
+    [[ "$output" == *"cannot read folder $good"* ]]
+}
+
 @test "--repair removes what killed processes left, and only that" {
     touch -d '2 hours ago' "$run_dir/plan.json.tmp.123" "$run_dir/.lock-0123" "$good/.claim.77" "$good/cell.json.part"
     touch -d '2 hours ago' "$good/model.part" "$run_dir/mine.tmp" # somebody's own

@@ -48,12 +48,13 @@ counts() { "$hpcgrid" status m --no-poll --json | jq -c .counts; }
     [ "$(counts)" = '{"pending":4}' ]
     # the same again finds them and sends nothing
     answer poll "$(jq -c 'select(.op == "submit") | {jobs: [{key: .job.key, job_id: 17, tasks: "0-3", state: "PENDING",
-        reason: "Priority", nodes: "", restarts: 0, exit_status: 0, submit_s: 1, start_s: 0, end_s: 0}]}' asked)"
+        reason: "Priority", nodes: "", restarts: 0, exit_status: 0, submit_s: 1, start_s: 0, expected_s: 4000000000, end_s: 0}]}' asked)"
     run --separate-stderr "$hpcgrid" submit m.json
     [ "$status" = 0 ]
     [ "$(asked submit)" = 1 ]
     run --separate-stderr "$hpcgrid" status m
-    [[ "$output" == *"4 wait: Priority (others are before it)"* ]]
+    [[ "$output" == *"4 wait: Priority (others are before it)"$'\n'"  Slurm expects the next start in "*"(2096-10-02T07:06:40Z)"* ]]
+    [[ "$output" == *"left: at most 20m 00s, 1 at a time (nothing runs yet): 4 cells by the time limit, at most"* ]]
     [[ "$output" == *"receipt: submit 1 · poll "* ]]
 }
 

@@ -6,6 +6,7 @@ setup() {
     worker="$HPCGRID_BUILD/tests/hpcgrid-worker-emulated"
     cd "$BATS_TEST_TMPDIR"
     export LD_LIBRARY_PATH="$HPCGRID_BUILD/tests/mock" HPCGRID_CACHE="$BATS_FILE_TMPDIR"
+    export HPCGRID_SEARCH_REPEATS=1 # what times say here is nothing
     export HPCGRID_LOG=warn OMP_NUM_THREADS=1 OMPI_MCA_btl=self,vader OMPI_MCA_mpi_yield_when_idle=1
     export ASAN_OPTIONS=detect_leaks=0
     unset HPCGRID_DATA HPCGRID_CELL HPCGRID_RESULT RANK WORLD_SIZE SLURM_STEP_NUM_TASKS CUDA_VISIBLE_DEVICES
@@ -81,6 +82,27 @@ same() {
     done
 }
 
+@test "the mean of gradients is divided once, by NCCL" {
+    export HPCGRID_SHARE_GPU=1
+    train alone "{$gpu, $bert, \"steps\": 1, \"batch_size\": 4, \"checkpoint\": \"alone.safetensors\"}"
+    for strategy in '"ddp", "bf16_gradients": true' '"fsdp"'; do
+        rm -f two.safetensors
+        train two "{$gpu, $bert, \"steps\": 1, \"batch_size\": 2, \"strategy\": $strategy, \"checkpoint\": \"two.safetensors\"}" \
+            mpirun --oversubscribe --allow-run-as-root -n 2
+        python3 -B - "$BATS_TEST_DIRNAME/run" <<'END' # what AdamW keeps of one gradient is that times 1 - beta1
+import importlib.machinery, importlib.util, sys
+loader = importlib.machinery.SourceFileLoader("run", sys.argv[1])
+run = importlib.util.module_from_spec(importlib.util.spec_from_loader("run", loader))
+loader.exec_module(run)
+alone, two = (run.read_tensors(name + ".safetensors") for name in ("alone", "two"))
+assert alone and alone.keys() == two.keys()
+total = sum(run.length(a) ** 2 for a in alone.values()) ** 0.5
+apart = sum(run.length([x - y for x, y in zip(alone[name], two[name])]) ** 2 for name in alone) ** 0.5
+assert apart < 0.005 * total, apart / total
+END
+    done
+}
+
 @test "ranks over NCCL train as one, whatever the strategy" {
     export HPCGRID_SHARE_GPU=1
     bert+=", $ranges"
@@ -133,6 +155,11 @@ same() {
     done
     EMU_NCCL=1@20 run train two "$cell" mpirun --oversubscribe --allow-run-as-root -n 2
     jq -e '.error.rank == 1 and (.error.message | contains("NCCL: a collective: mock error"))' two.json
+    # a rank that fails does not wait for one that is far behind
+    HPCGRID_FAULT=slow:0:3:2:50 EMU_REFUSE=1@20 run train two "${cell/\"comm_timeout\": 4/\"comm_timeout\": 1000, \"bucket_cap_mb\": 0.05, \"first_bucket_mb\": 0.05}" \
+        timeout 30 mpirun --oversubscribe --allow-run-as-root -n 2
+    [ "$status" -ne 124 ]
+    jq -e '.error.rank == 1 and (.error.message | contains("mock error"))' two.json
     unset HPCGRID_SHARE_GPU
     rm aborted # a device of a process that has several: the others wait for it no longer
     EMU_DEVICES=2 EMU_NCCL=1@20 run train dp "{$gpu, $bert, \"epochs\": 100000, \"batch_size\": 2, \"strategy\": \"dp\", \"dp_devices\": 2}"
@@ -152,7 +179,7 @@ refused() {
 
 @test "what is wrong with a machine is said, with what helps" {
     refused 4 "no NVIDIA driver is loaded" "580 or newer" EMU_DRIVER=0
-    refused 4 "supports CUDA 12.2, this program needs CUDA" "driver 580 or newer is needed" EMU_DRIVER=12020
+    refused 4 "supports CUDA 12.2, this program needs CUDA" "build hpcgrid-worker with CUDA 12.2" EMU_DRIVER=12020
     refused 4 "shows no GPU to this process" "gpus_per_node" CUDA_VISIBLE_DEVICES=
     refused 4 "is busy, or in exclusive mode" "nvidia-smi" EMU_OPEN=46
     refused 4 "is in prohibited mode" "nvidia-smi -c DEFAULT" EMU_MODE=2
@@ -204,6 +231,43 @@ END
         ["wrong: every op in bf16 beside its CPU twin", "wrong: norm alone, bf16", "right: lstm alone, bf16"]' gpu.json
 }
 
+@test "the four steps on a card fit ten minutes each, fail alone and fill one file" {
+    printf '#!/bin/sh\necho "backend cuda: mock"\n[ "$1" = doctor ]\n' >worker.sh
+    printf '#!/bin/sh\necho "7 shapes, 0 failures"\n' >ops.sh
+    cat >ncu <<'END'
+#!/bin/sh
+[ "$2" = none ] && echo '==PROF== Profiling'
+echo '"ID","Kernel Name","Metric Name","Metric Unit","Metric Value"'
+echo '"0","kernel","gpu__time_duration.sum","us","17.5"'
+END
+    chmod +x worker.sh ops.sh ncu
+    for step in 1 "--more 4"; do
+        # shellcheck disable=SC2086
+        run env PATH="$PWD:$PATH" HPCGRID_WORKER="$PWD/worker.sh" HPCGRID_OPS="$PWD/ops.sh" "$BATS_TEST_DIRNAME/run" --json gpu.json $step
+        [ "$status" -eq 1 ]
+    done
+    jq -e '(.seconds | keys_unsorted == ["doctor", "ops", "speed", "ops-others", "sanitizer", "products", "ncu"])
+        and (.calls | length == 2) and ([.rows[] | select(.stage == "ops-others").verdict] == ["right", "right", "right"])
+        and ([.rows[] | select(.stage == "speed" or .stage == "products").verdict] == ["wrong", "wrong"])
+        and ([.rows[] | select(.stage == "ncu") | .figure] | length == 6 and all(. == "17.5 us"))' gpu.json
+    python3 -B - "$BATS_TEST_DIRNAME/run" <<'END'
+import importlib.machinery, importlib.util, sys
+loader = importlib.machinery.SourceFileLoader("run", sys.argv[1])
+run = importlib.util.module_from_spec(importlib.util.spec_from_loader("run", loader))
+loader.exec_module(run)
+assert [sum(limit for _, limit in step.values()) <= 590 for step in run.STEPS] == [True] * 4
+END
+}
+
+@test "the roofline of a step: bytes and arithmetic of its shapes, and what was measured beside" {
+    echo '{"steps": 1, "ops": {"adamw": {"calls": 1, "seconds": 0.001}}}' >times.json
+    run "$BATS_TEST_DIRNAME/../bench/gpu/roofline" --card h200 --batch 32 --times times.json
+    [ "$status" -eq 0 ]
+    # 3 passes x 2 x 12 layers x 12 x 768 x 768 weights x 12,288 tokens / 989 TFLOP/s; 34 bytes x 108,893,186 / 4.8 TB/s
+    [[ "$output" == *$'\nproducts                         6.332    10.553         -'* ]]
+    [[ "$output" == *$'\nupdate                           0.771     0.907     1.000'* ]]
+}
+
 @test "a program whose time is over on a GPU's machine leaves nothing behind" {
     run python3 -B -c "
 import sys
@@ -212,4 +276,12 @@ import bounded
 print(bounded.run(['bash', '-c', 'set -m; sleep 1000 & echo \$! >pid; wait'], None, 2)[0])"
     [ "$output" = None ]
     [ ! -s pid ] || ! grep -qs ') [^Z]' "/proc/$(<pid)/stat" # ended, if it has come so far
+}
+
+@test "what ops take is told as medians of steps behind the first epoch" {
+    for epochs in 1 3; do
+        HPCGRID_OP_TIMES=$PWD/times.json train r "{$gpu, ${bert/64/4}, \"epochs\": $epochs, \"batch_size\": 2, \"padding\": \"max_length\"}"
+        jq -e --argjson n "$((epochs == 1 ? 1 : 3))" '.steps == $n and (.ops | (.adamw.calls == 1 and .attention_forward.calls == 1
+            and .norm_forward.calls == 3 and all(.[]; .seconds >= 0)))' times.json
+    done
 }

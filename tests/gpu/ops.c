@@ -181,6 +181,7 @@ const struct ops_lengths ops_lengths[] = {
     { "empty ones between", 5, { 0, 9, 0, 33, 0 }, { 0, 9, 0, 33, 0 } },
     { "padded", 3, { 40, 40, 40 }, { 40, 1, 23 } },
     { "384 and 1", 2, { 384, 1 }, { 384, 1 } },
+    { "more than 512 rows", 3, { 384, 20, 384 }, { 384, 20, 384 } },
     { NULL, 0, { 0 }, { 0 } },
 };
 

@@ -22,6 +22,8 @@ setup() {
 teardown() {
     local id
     box_tell
+    tmux -S socket kill-server 2>/dev/null || true
+    tmux -S follower kill-server 2>/dev/null || true
     if [ -n "${OWN_BOX:-}" ]; then
         "$HPCGRID" box down "$OWN_BOX"
         return
@@ -349,6 +351,26 @@ cancelled() {
     [ "$(cat ran/often.* | wc -l)" = 9 ]
 }
 
+@test "an automatic time limit follows from an earlier run, and is doubled after a timeout" {
+    # the second run hangs at first; its end is brought forward, as Slurm counts limits in minutes
+    matrix auto 1 0 '.workload.time = "auto" | .workload.command[2] = "echo begin >>\"$0\"; [ ! -e \"$2/hang\" ] || { rm \"$2/hang\"; exec sleep 300; }"'
+    run --separate-stderr "$HPCGRID" run auto.json
+    [ "$status" = 0 ]
+    [[ "$stderr" == *'"auto" limits: 1 cell without a measured run, with the partition'"'"'s default limit; after TIMEOUT twice as long, at most 2 times'* ]]
+    touch hang
+    "$HPCGRID" run auto.json --new >out 2>log 3>&- &
+    box_wait 60 some_run
+    [ "$(squeue -h -o %l)" = 5:00 ]
+    until [ ! -e hang ]; do box_wait 60 some_run; done
+    scontrol update "jobid=$(squeue -h -o %A)" endtime=now
+    wait $! || { cat log && return 1; }
+    grep -qF '"auto" limits: 1 cell as runs of the same configuration took (run 001), so that 999 of 1000 end in time, at least 5 min;' log
+    grep -qF '1 cell run again after TIMEOUT, "auto" limits doubled' log
+    [ "$(jq -c 'select(.kind == "intent").time_s' reports/auto/002/events.jsonl | xargs)" = "null 600" ]
+    [ "$(count auto ok)" = 1 ]
+    "$HPCGRID" fsck auto
+}
+
 @test "adaptive repeats go on in rounds until they are narrow, also when their driver is killed" {
     local pid
     matrix rounds 2 0 '.workload.command = ["sh", "-c", "echo x >>\"$0.$1\"; echo t=$((100 + ($1 - 1) * ($2 * 37 % 80)))", ($dir + "/ran/rounds"), "{{i}}", "{{repeat}}"] |
@@ -611,4 +633,46 @@ inventory() { find "$1" -printf '%P %y %s %T@\n' | sort && find "$1" -type f -pr
     [ "$status" = 0 ]
     [ "$(grep -c end ran/keep.* | grep -c ':1$')" = 3 ]
     [ -z "$("$HPCGRID" box list | grep "^$name ")" ]
+}
+
+screen() { tmux -S socket capture-pane -p; }
+shows() { screen | grep -qF -- "$1"; }
+followed() { tmux -S follower capture-pane -p | grep -qF -- "$1"; }
+keys() { tmux -S socket send-keys -- "$@"; }
+again_ran() { [ "$(jq -r 'select(.kind == "again" or .kind == "result") | .kind + "." + (.status // "")' reports/seen/001/events.jsonl | tail -2 | paste -sd' ')" = "again. result.failed" ]; }
+
+@test "run on a terminal shows the matrix, and its keys retry, hold, release and cancel cells" {
+    box_wait 90 table_empty
+    matrix seen 1 held '.axes = {kind: ["good", "bad", "held"], i: [1, 2]} | .report = {rows: ["i"], columns: ["kind"]}
+        | .workload.command[2] = "case $1 in bad) echo boom >&2; exit 3;; held) until [ -e \"$2/go\" ]; do sleep 0.2; done;; esac"
+        | .workload.command[4] = "{{kind}}"'
+    PATH=$(dirname "$HPCGRID"):$PATH tmux -u -S socket -f /dev/null new-session -d -x 100 -y 24 \
+        'LC_ALL=C.UTF-8 hpcgrid run seen.json; echo "rc=$?"; exec cat' 3>&-
+    box_wait 90 shows '1 o    F   r'
+    box_wait 90 shows '2 o    F   r'
+    # another terminal follows the journal
+    PATH=$(dirname "$HPCGRID"):$PATH tmux -u -S follower -f /dev/null new-session -d -x 100 -y 24 'hpcgrid watch seen 2>&1; echo "rc=$?"; exec cat' 3>&-
+    box_wait 90 followed '1 o    F   r'
+    tmux -S follower send-keys q
+    box_wait 90 followed rc=130
+    tmux -S follower kill-server
+    keys Right
+    box_wait 90 shows 'kind=bad i=1: failed: exit code 3'
+    box_wait 90 shows boom
+    keys t
+    box_wait 90 shows 'retry: 1 cell runs again'
+    box_wait 90 again_ran
+    box_wait 90 shows '1 o    F   r'
+    keys Right h
+    box_wait 90 shows 'hold: '
+    keys r
+    box_wait 90 shows 'release: '
+    keys c
+    box_wait 90 shows 'cancel 1 cell? y or n'
+    keys y
+    box_wait 90 shows '1 o    F   C'
+    touch go
+    box_wait 90 shows 'rc=1'
+    tmux -S socket kill-server
+    is seen '{"ok":3,"failed":2,"cancelled":1}'
 }

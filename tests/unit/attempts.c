@@ -142,7 +142,7 @@ static void test_one_listing_tells_of_all_cells_of_a_group_oldest_attempt_first(
     for (size_t i = 0; i < list.n; i++) {
         assert_int_equal(list.items[i].submission, want[i][0]);
         assert_int_equal(list.items[i].restarts, want[i][1]);
-        hg_attempt_look(&g, &list.items[i], NULL, NULL);
+        hg_attempt_look(&g, &list.items[i], NULL, NULL, NULL);
         assert_true(list.items[i].claim);
         assert_int_equal(list.items[i].result, i < 2);
     }

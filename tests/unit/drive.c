@@ -74,7 +74,8 @@ static int world_attempt(void *context, int batch, uint32_t line, uint32_t claim
                               .restarts = found.restarts,
                               .claimed = found.claimed,
                               .done = found.status[0] != '\0',
-                              .open = found.claimed && !found.status[0] };
+                              .open = found.claimed && !found.status[0],
+                              .wall_s = found.status[0] ? 119 : 0 };
     a->left = found.left;
     if (found.alive) /* a heartbeat each 30 s, of another machine */
         a->claim.beat_s = floor(mock_now(w->exec) / 30);
@@ -786,6 +787,56 @@ static void test_the_matrix_says_what_runs_again(void **state)
     end_world(&w);
 }
 
+/* The limits that were sent, "600,1200": those of the batch as 0. */
+static void format_limits(const struct hg_run_state *state, char *out, size_t size)
+{
+    size_t used = 0;
+
+    out[0] = '\0';
+    for (size_t i = 0; i < state->submissions.n; i++)
+        used += (size_t)snprintf(out + used, size - used, "%s%.0f", used ? "," : "",
+                                 state->submissions.items[i].time_s);
+}
+
+static void test_an_automatic_limit_is_raised_after_a_timeout(void **state)
+{
+    static const struct {
+        double time_s, most_s;
+        long long retry;
+        size_t runs;
+        const char *limits;
+    } cases[] = {
+        { 600, 0, 0, 3, "0,1200,2400" },      /* as often as "auto" says */
+        { 600, 0, 3, 4, "0,1200,2400,4800" }, /* as "retry" says */
+        { 600, 900, 0, 2, "0,900" },          /* never beyond what the hardware allows */
+        { 600, 600, 0, 1, "0" },              /* a limit that cannot grow */
+        { 600, 600, 1, 2, "0,600" },          /* ... is tried again only for a person */
+        { 0, 0, 0, 3, "0,240,240" },          /* the partition's default: twice what it ran */
+    };
+    struct hg_err err = HG_ERR_INIT;
+    char counts[200], limits[200];
+    size_t cells = 1;
+
+    (void)state;
+    for (size_t i = 0; i < N_OF(cases); i++) {
+        struct world w;
+
+        make_world(&w, "{\"default\":{\"result\":\"timeout\",\"run_s\":10}}", &cells, 1);
+        w.batches[0].auto_time = true;
+        w.batches[0].time_s = cases[i].time_s;
+        w.batches[0].time_max_s = cases[i].most_s;
+        w.options.retry.most[HG_RETRY_TIMEOUT] = cases[i].retry;
+        open_drive(&w);
+        assert_true(drive_to_end(&w, &err) >= 0);
+        format_counts(hg_drive_state(w.drive), counts, sizeof counts);
+        assert_string_equal(counts, "timeout 1");
+        assert_int_equal(mock_runs(w.exec, 1, 0), cases[i].runs);
+        format_limits(hg_drive_state(w.drive), limits, sizeof limits);
+        assert_string_equal(limits, cases[i].limits);
+        end_world(&w);
+    }
+}
+
 /* `sbatch batches/1.sh` by hand leaves results, and no journal. */
 static void test_good_results_of_others_do_not_run_again(void **state)
 {
@@ -1473,6 +1524,7 @@ int main(void)
         cmocka_unit_test(test_a_launch_failure_is_tried_anew_though_the_answer_got_lost),
         cmocka_unit_test(test_only_what_is_picked_runs_again),
         cmocka_unit_test(test_the_matrix_says_what_runs_again),
+        cmocka_unit_test(test_an_automatic_limit_is_raised_after_a_timeout),
         cmocka_unit_test(test_good_results_of_others_do_not_run_again),
         cmocka_unit_test(test_a_plan_that_grew_runs_only_what_is_new),
         cmocka_unit_test(test_a_reader_sees_what_the_table_says),

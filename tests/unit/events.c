@@ -331,6 +331,29 @@ static void test_torn_tail_is_cut_off_by_the_next_writer(void **state)
     free(path);
 }
 
+static void test_a_journal_is_followed_as_it_grows(void **state)
+{
+    struct hg_run_state *s = NULL;
+    struct hg_journal *j = open_journal(1);
+    size_t used = 0, before;
+
+    (void)state;
+    say(j, "plan", "{\"batches\":[4]}");
+    assert_int_equal(hg_run_state_follow(dir, &s, &used, NULL), 0);
+    assert_int_equal(s->counts[HG_CELL_WAITING], 4);
+    before = used;
+    say(j, "plan", "{\"batches\":[4,2]}");
+    assert_int_equal(hg_run_state_follow(dir, &s, &used, NULL), 0);
+    assert_int_equal(s->counts[HG_CELL_WAITING], 6);
+    assert_true(used > before);
+    before = used;
+    assert_int_equal(hg_run_state_follow(dir, &s, &used, NULL), 0); /* nothing new */
+    assert_int_equal(used, before);
+    assert_int_equal(s->seq, 2);
+    hg_journal_close(j);
+    hg_run_state_free(s);
+}
+
 static void test_a_deposed_writer_changes_nothing(void **state)
 {
     struct hg_journal *old = open_journal(1), *new;
@@ -420,6 +443,7 @@ int main(void)
         in_dir(test_every_prefix_replays_to_a_state_that_was),
         in_dir(test_every_flipped_bit_is_found),
         in_dir(test_torn_tail_is_cut_off_by_the_next_writer),
+        in_dir(test_a_journal_is_followed_as_it_grows),
         in_dir(test_a_deposed_writer_changes_nothing),
         in_dir(test_lines_behind_a_newer_lock_do_not_count),
         in_dir(test_a_run_of_10000_cells_loads_at_once),

@@ -148,7 +148,7 @@ static void test_answers_of_the_agent_are_decoded(void **state)
         "\"site\":\"ask the desk\"},\"rpcs\":1}'\n"
         "read line; echo '{\"id\":3,\"ok\":{\"jobs\":[{\"key\":\"00\",\"job_id\":7,\"tasks\":\"3-9\","
         "\"state\":\"PENDING\",\"reason\":\"Resources\",\"nodes\":\"\",\"restarts\":1,"
-        "\"exit_status\":0,\"submit_s\":5,\"start_s\":0,\"end_s\":0}]},\"rpcs\":1,"
+        "\"exit_status\":0,\"submit_s\":5,\"start_s\":0,\"expected_s\":9,\"end_s\":0}]},\"rpcs\":1,"
         "\"cpu_s\":0.25}'\n"
         "read line; echo '{\"id\":4,\"ok\":{\"job_id\":17,\"site\":\"\"},\"rpcs\":1}'\nread line\n";
     const struct hg_executor *slurm = &hg_executor_slurm;
@@ -171,6 +171,7 @@ static void test_answers_of_the_agent_are_decoded(void **state)
     assert_int_equal(jobs.n, 1);
     assert_string_equal(jobs.items[0].tasks, "3-9");
     assert_int_equal(jobs.items[0].restarts, 1);
+    assert_true(jobs.items[0].start_s == 0 && jobs.items[0].expected_s == 9);
     assert_true(slurm->facts(x)->cpu_s == 0.25);
     hg_executor_jobs_done(&jobs);
     assert_int_equal(slurm->submit(x, job, &id, NULL), 0);

@@ -184,6 +184,7 @@ struct wk_step {
     uint32_t number; /* of struct wk_rng */
     double lr;       /* of the update */
     long update;     /* the update's number, from 1 */
+    int epoch;       /* from 0 */
     bool
         repeats; /* a step with the same key calls the same ops with the same arguments, except these */
     uint64_t key[4]; /* everything that launches depend on */

@@ -188,6 +188,26 @@ int wk_comm_start(struct wk_comm *comm, enum wk_plane plane, enum wk_coll coll,
     return 0;
 }
 
+void wk_comm_divide(struct wk_comm *comm, struct wk_span gradients)
+{
+    if (comm->world > 1 && !comm->averages)
+        comm->dev->backend->scale(comm->dev, gradients, 1.0 / comm->world);
+}
+
+int wk_comm_start_mean(struct wk_comm *comm, enum wk_coll coll, struct wk_span whole, long *ticket,
+                       struct hg_err *err)
+{
+    struct wk_comm_op op;
+
+    if (op_of(comm, WK_PLANE_TRAIN, coll, whole, WK_NONE, &op, err) < 0)
+        return -1;
+    op.mean = comm->averages;
+    if (start(comm, &op, false, err) < 0)
+        return -1;
+    *ticket = comm->started;
+    return 0;
+}
+
 int wk_comm_group(struct wk_comm *comm, struct hg_err *err)
 {
     if (!comm->kind->group)

@@ -33,6 +33,7 @@ struct wk_comm_op {
     enum wk_plane plane;
     enum wk_wire type;
     bool device; /* whole and part lie in the device's memory, else the host's */
+    bool mean;   /* of sums: divided by the number of ranks; only where wk_comm.averages */
     void *whole; /* NULL where a rank needs only its part (scatter, gather) */
     void *part;
     size_t n; /* elements of the whole */
@@ -68,8 +69,10 @@ struct wk_comm {
     } records;
     /* For tests: every collective of the training takes so much longer, as over a slow link. */
     double link_latency_s, link_bytes_per_s; /* 0: no limit */
-    bool grouped;                /* what is started shares a ticket; see wk_comm_group */
-    bool in_order;               /* sums over device memory also: set before wk_comm_join */
+    bool grouped;  /* what is started shares a ticket; see wk_comm_group */
+    bool in_order; /* sums over device memory also: set before wk_comm_join */
+    bool averages; /* the transport divides a sum itself; set by it */
+    bool failed; /* the training did, here: set before wk_comm_leave, which then waits for nobody */
     uint64_t sent_bytes;         /* that the transport wrote, if it counts them */
     bool apart;                  /* set by open: run may be called on another thread than open */
     struct wk_comm_queue *queue; /* of comm.c, as the tickets that it gave out and took back */
@@ -119,6 +122,11 @@ void wk_comm_leave(struct wk_comm *comm);
 int wk_comm_start(struct wk_comm *comm, enum wk_plane plane, enum wk_coll coll,
                   struct wk_span whole, struct wk_span part, long *ticket, struct hg_err *err);
 int wk_comm_wait(struct wk_comm *comm, long ticket, struct hg_err *err);
+/* The mean of gradients over the ranks, by a collective that sums: each rank divides its own in full precision first, which is nothing
+ * where the transport does it, and then starts it. */
+void wk_comm_divide(struct wk_comm *comm, struct wk_span gradients);
+int wk_comm_start_mean(struct wk_comm *comm, enum wk_coll coll, struct wk_span whole, long *ticket,
+                       struct hg_err *err);
 /* Collectives of one kind that are started between these two need one launch on a device, and share a ticket. Without a failure of
  * wk_comm_group wk_comm_ungroup must follow; rc is that of the starts, and what it returns if that is a failure. */
 int wk_comm_group(struct wk_comm *comm, struct hg_err *err);

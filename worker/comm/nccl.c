@@ -312,17 +312,17 @@ static ncclResult_t launch(const struct nccl *n, const struct wk_comm *comm,
 {
     size_t part = op->n / (size_t)comm->world;
     ncclDataType_t type = data_type(op->type);
+    ncclRedOp_t sum = op->mean ? ncclAvg : ncclSum;
 
     switch (op->coll) {
     case WK_COLL_ALL_REDUCE:
-        return n->lib->ncclAllReduce(op->whole, op->whole, op->n, type, ncclSum, n->handle,
-                                     n->stream);
+        return n->lib->ncclAllReduce(op->whole, op->whole, op->n, type, sum, n->handle, n->stream);
     case WK_COLL_BROADCAST:
         return n->lib->ncclBroadcast(op->whole, op->whole, op->n, type, 0, n->handle, n->stream);
     case WK_COLL_ALL_GATHER:
         return n->lib->ncclAllGather(op->part, op->whole, part, type, n->handle, n->stream);
     case WK_COLL_REDUCE_SCATTER:
-        return n->lib->ncclReduceScatter(op->whole, op->part, part, type, ncclSum, n->handle,
+        return n->lib->ncclReduceScatter(op->whole, op->part, part, type, sum, n->handle,
                                          n->stream);
     case WK_COLL_REDUCE:
         return n->lib->ncclReduce(op->whole, op->whole, op->n, type, ncclSum, 0, n->handle,
@@ -457,13 +457,15 @@ static void nccl_free(struct nccl *n)
 
 #define LEAVE_LIMIT_S 30
 
-/* What the strategy left on its way, as the gather behind the last update, comes to its end, unless a rank that has failed is in it. */
-static bool all_came(const struct nccl *n)
+/* What the strategy left on its way, as the gather behind the last update, comes to its end, unless this rank has failed, or one that is
+ * in it. */
+static bool all_came(struct nccl *n)
 {
     double end_s = hg_clock_mono_s() + LEAVE_LIMIT_S;
-    cudaError_t code;
+    cudaError_t code = cudaErrorNotReady;
 
-    while ((code = cudaStreamQuery(n->stream)) == cudaErrorNotReady && hg_clock_mono_s() < end_s)
+    while (!n->comm->failed && check_lost(n, NULL) == 0 &&
+           (code = cudaStreamQuery(n->stream)) == cudaErrorNotReady && hg_clock_mono_s() < end_s)
         hg_clock_sleep_s(0.001);
     cudaGetLastError(); /* "not ready" is no error */
     return code == cudaSuccess;
@@ -475,8 +477,9 @@ static void nccl_detach(struct wk_comm *comm)
     bool came;
 
     comm->kind = n->base;
+    comm->averages = false;
     n->device->watch = NULL;
-    came = n->handle && all_came(n);
+    came = all_came(n);
     pthread_mutex_lock(&live_lock);
     while (*at != n)
         at = &(*at)->next;
@@ -587,6 +590,7 @@ int wk_nccl_attach(struct wk_comm *comm, struct wk_dev *dev, struct hg_err *err)
     }
     set_kind(n);
     comm->kind = &n->kind;
+    comm->averages = !comm->in_order; /* else the host sums, which only adds */
     n->device->watch = &n->watch;
     pthread_mutex_lock(&live_lock);
     n->next = live;

@@ -3,7 +3,8 @@
  * are broadcast from rank 0 before a step; gradients are divided by N and summed in buckets, each on
  * its way as soon as its last gradient is complete, overlapping the rest of backward. In the first
  * step one bucket holds everything; from then on they are cut in the order in which gradients become
- * ready. */
+ * ready. The last one has no backward to overlap, and BERT's is the largest, with the words: where no norm of all is needed, the buckets
+ * that have arrived are updated meanwhile. */
 #include <stdlib.h>
 
 #include "base/vec.h"
@@ -14,7 +15,9 @@
 /* A range of the flat gradients, and the unit whose backward completes it. */
 struct bucket {
     size_t first, n;
+    int ready, end; /* its parameters: those that become ready as number `ready` up to `end` */
     int unit;
+    long ticket;
 };
 
 struct buckets {
@@ -27,7 +30,6 @@ struct ddp {
     struct buckets buckets;
     struct wk_span copies; /* of the gradients, where buckets are not views of them */
     size_t next;           /* bucket to send; they go strictly in order */
-    long ticket;           /* of the last one */
 };
 
 /* A bucket is closed by the parameter that reaches or exceeds its cap: parameters are never
@@ -36,6 +38,7 @@ static void cut(struct buckets *out, const struct wk_model_kind *model, size_t g
                 double first_cap, double cap)
 {
     size_t first = 0, end = 0, filled = 0;
+    int ready = 0;
 
     out->n = 0;
     for (int k = 0; k < model->n_params; k++) {
@@ -46,8 +49,10 @@ static void cut(struct buckets *out, const struct wk_model_kind *model, size_t g
         if (k + 1 < model->n_params &&
             (double)filled * sizeof(wk_real) < (out->n ? cap : first_cap))
             continue;
-        *HG_VEC_PUSH(out) = (struct bucket){ first, end - first, model->params[i].unit };
+        *HG_VEC_PUSH(out) =
+            (struct bucket){ first, end - first, ready, k + 1, model->params[i].unit, 0 };
         first = end;
+        ready = k + 1;
         filled = 0;
     }
 }
@@ -111,19 +116,17 @@ static void convert(struct wk_strategy *s, struct wk_span to, struct wk_span fro
         s->dev->backend->convert(s->dev, to, from);
 }
 
-static int send_bucket(struct wk_strategy *s, const struct bucket *b, struct hg_err *err)
+static int send_bucket(struct wk_strategy *s, struct bucket *b, struct hg_err *err)
 {
     struct ddp *d = s->own;
     struct wk_span gradients = wk_span_part(d->replica.gradients, b->first, b->n), out = gradients;
 
-    if (s->comm->world > 1)
-        s->dev->backend->scale(s->dev, gradients, 1.0 / s->comm->world);
+    wk_comm_divide(s->comm, gradients);
     if (d->copies.data) {
         out = wk_span_part(d->copies, b->first, b->n);
         convert(s, out, gradients);
     }
-    return wk_comm_start(s->comm, WK_PLANE_TRAIN, WK_COLL_ALL_REDUCE, out, WK_NONE, &d->ticket,
-                         err);
+    return wk_comm_start_mean(s->comm, WK_COLL_ALL_REDUCE, out, &b->ticket, err);
 }
 
 static int ddp_after_backward(struct wk_strategy *s, int unit, struct hg_err *err)
@@ -145,11 +148,19 @@ static int ddp_update(struct wk_strategy *s, double lr, struct hg_err *err)
     if (d->next != d->buckets.n)
         return hg_err_set(err, HG_E_BUG, "%zu of %zu gradient buckets were reduced", d->next,
                           d->buckets.n);
-    if (wk_comm_wait(s->comm, d->ticket, err) < 0)
-        return -1;
-    if (d->copies.data)
-        convert(s, d->replica.gradients, d->copies);
-    wk_replica_update(&d->replica, s, lr);
+    for (size_t i = 0; i < d->buckets.n; i++) {
+        const struct bucket *b = &d->buckets.items[i];
+
+        if (wk_comm_wait(s->comm, b->ticket, err) < 0)
+            return -1;
+        if (d->copies.data)
+            convert(s, wk_span_part(d->replica.gradients, b->first, b->n),
+                    wk_span_part(d->copies, b->first, b->n));
+        if (!s->control.data)
+            wk_replica_update_some(&d->replica, s, lr, b->ready, b->end, b->first);
+    }
+    if (s->control.data)
+        wk_replica_update(&d->replica, s, lr);
     if (s->work.steps == 1)
         cut(&d->buckets, s->model, s->grain, s->options.first_bucket_mib * MIB,
             s->options.bucket_mib * MIB);

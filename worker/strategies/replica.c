@@ -65,23 +65,18 @@ int wk_replica_round(struct wk_strategy *s, struct hg_err *err)
     return 0;
 }
 
-void wk_replica_update(const struct wk_replica *r, struct wk_strategy *s, double lr)
+/* Neighbours that decay alike at a time, or all that s->spared tells apart. */
+void wk_replica_update_some(const struct wk_replica *r, struct wk_strategy *s, double lr, int first,
+                            int end, size_t at)
 {
-    struct wk_update u = {
-        .lr = lr, .step = s->updates, .control = s->control, .spared = s->spared
-    };
-    size_t at = 0, n;
+    struct wk_update u = { .lr = lr, .step = s->updates, .control = s->control };
+    size_t n;
 
-    if (s->control.data) {
-        s->dev->backend->square_sum(s->dev, r->norm, r->gradients);
-        wk_strategy_control(s, r->norm);
-    }
-    /* neighbours that decay alike at a time, or all that s->spared tells apart */
-    for (int i = 0; i < s->model->n_params; at += n) {
+    for (int i = first; i < end; at += n) {
         struct wk_span slots[WK_OPTIM_SLOTS_MAX] = { WK_NONE };
 
         u.decay = wk_strategy_decay_from(s, wk_model_ready(s->model, i));
-        for (n = 0; i < s->model->n_params; i++) {
+        for (n = 0; i < end; i++) {
             int param = wk_model_ready(s->model, i);
 
             if (wk_strategy_decay_from(s, param) != u.decay)
@@ -92,9 +87,20 @@ void wk_replica_update(const struct wk_replica *r, struct wk_strategy *s, double
             slots[k] = wk_span_part(r->slots[k], at, n);
         if (r->copies.data)
             u.copy = wk_span_part(r->copies, at, n);
+        if (s->spared.data)
+            u.spared = wk_span_part(s->spared, at / s->grain, n / s->grain);
         wk_strategy_apply(s, wk_span_part(r->values, at, n), wk_span_part(r->gradients, at, n),
                           slots, &u);
     }
+}
+
+void wk_replica_update(const struct wk_replica *r, struct wk_strategy *s, double lr)
+{
+    if (s->control.data) {
+        s->dev->backend->square_sum(s->dev, r->norm, r->gradients);
+        wk_strategy_control(s, r->norm);
+    }
+    wk_replica_update_some(r, s, lr, 0, s->model->n_params, 0);
 }
 
 void wk_replica_state(const struct wk_strategy_shape *shape, double mem_bytes[WK_MEM_CLASSES])

@@ -573,8 +573,7 @@ static int send(struct wk_strategy *s, int group, struct hg_err *err)
         d->plan.how.gradients ? state->gradient : wk_span_part(d->gradients, g->at, g->padded);
     state->gradient = WK_NONE;
     state->gradient_slot = -1;
-    if (s->comm->world > 1)
-        s->dev->backend->scale(s->dev, f.buffer, 1.0 / s->comm->world);
+    wk_comm_divide(s->comm, f.buffer);
     if (stage(s, &f, err) < 0)
         return -1;
     if (wk_comm_group(s->comm, err) < 0)
@@ -582,9 +581,9 @@ static int send(struct wk_strategy *s, int group, struct hg_err *err)
     for (int i = g->first_piece; i < g->first_piece + g->n_pieces && rc == 0; i++) {
         const struct wk_piece *p = &d->plan.shards.pieces[i];
 
-        rc = wk_comm_start(s->comm, WK_PLANE_TRAIN,
-                           d->plan.how.all_reduce ? WK_COLL_ALL_REDUCE : WK_COLL_REDUCE_SCATTER,
-                           wk_span_part(f.buffer, p->at, p->padded), WK_NONE, &f.ticket, err);
+        rc = wk_comm_start_mean(
+            s->comm, d->plan.how.all_reduce ? WK_COLL_ALL_REDUCE : WK_COLL_REDUCE_SCATTER,
+            wk_span_part(f.buffer, p->at, p->padded), &f.ticket, err);
     }
     if (wk_comm_ungroup(s->comm, rc, err) < 0)
         return -1;

@@ -223,7 +223,8 @@ static struct wk_step step_of(const struct wk_train *t, const struct wk_batch *b
 {
     struct wk_step s = { .number = (uint32_t)t->steps_done,
                          .lr = lr,
-                         .update = t->strategy->updates + 1 };
+                         .update = t->strategy->updates + 1,
+                         .epoch = (int)t->result->epoch_s.n };
 
     if (!batch)
         return s;

@@ -550,6 +550,7 @@ int wk_train_all(const struct wk_config *c, struct wk_comm *comm, int threads,
 out:
     if (wk_observe_close(&t, err) < 0)
         rc = -1;
+    comm->failed = rc < 0 && !result->stopped_with_checkpoint;
     wk_train_close(&t);
     return rc;
 }

@@ -63,6 +63,8 @@ struct hg_executor_job {
     uint32_t restarts;
     int exit_status;                 /* wait status of the batch script; 0 while it runs */
     double submit_s, start_s, end_s; /* seconds since 1970; 0 = not yet */
+    double
+        expected_s; /* the start that the scheduler expects of one that waits; 0: it does not say */
 };
 
 struct hg_executor_jobs {

@@ -378,6 +378,7 @@ static void decode_job(const json_t *item, struct hg_executor_job *job)
         .exit_status = (int)json_integer_value(json_object_get(item, "exit_status")),
         .submit_s = json_number_value(json_object_get(item, "submit_s")),
         .start_s = json_number_value(json_object_get(item, "start_s")),
+        .expected_s = json_number_value(json_object_get(item, "expected_s")),
         .end_s = json_number_value(json_object_get(item, "end_s")),
     };
     get_text(item, "key", job->key, sizeof job->key);

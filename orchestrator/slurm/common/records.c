@@ -91,6 +91,8 @@ json_t *hg_agent_record_encode(const struct hg_agent_record *r)
     json_object_set_new(o, "exit_status", json_integer(ended ? r->exit_status : 0));
     json_object_set_new(o, "submit_s", json_integer(r->submit));
     json_object_set_new(o, "start_s", json_integer(started ? r->start : 0));
+    if (!started && r->start > 0)
+        json_object_set_new(o, "expected_s", json_integer(r->start));
     json_object_set_new(o, "end_s", json_integer(ended ? r->end : 0));
     return o;
 }

@@ -16,7 +16,7 @@ struct hg_agent_record {
     uint32_t restarts;
     int exit_status; /* a wait status; 0 until the job ends */
     time_t submit, start,
-        end; /* as Slurm has them; start and end are passed on once they have happened */
+        end; /* as Slurm has them; start and end are passed on once they have happened, a start before as `expected_s` */
 };
 
 /* Slurm's name for a base state, in capitals; NULL: the word is not one. */

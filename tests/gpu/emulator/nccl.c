@@ -2,7 +2,8 @@
 /* libnccl on the CPU for the mock runtime: ranks are threads or processes of this machine, which share a file in memory that the
  * communicator's id names. A collective is work of its stream; sums are taken in the order of the ranks.
  *
- * EMU_NCCL=RANK@N: that rank hears of an error in the background when it asks for the N-th time. EMU_ABORTED=FILE gets a line for every
+ * EMU_NCCL=RANK@N: that rank hears of an error in the background when it asks for the N-th time. EMU_REFUSE=RANK@N: its N-th collective is
+ * refused. EMU_ABORTED=FILE gets a line for every
  * communicator that is aborted. */
 #include <fcntl.h>
 #include <nccl.h>
@@ -33,7 +34,7 @@ struct shared {
 struct ncclComm {
     struct shared *shared;
     char path[128];
-    int rank, world, asks;
+    int rank, world, asks, starts;
     bool aborted;
 };
 
@@ -47,6 +48,7 @@ struct job {
     size_t n;
     ncclDataType_t type;
     int peer;
+    bool mean; /* each rank's is divided before the sum, as NCCL does it */
 };
 
 static size_t size_of(ncclDataType_t t)
@@ -71,19 +73,24 @@ static void meet(struct ncclComm *c)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* The sum of all ranks' slots. */
-static void sum_up(const struct ncclComm *c, char *to, size_t bytes, ncclDataType_t type)
+/* The sum of all ranks' slots, or their mean. */
+static void sum_up(const struct job *j, char *to, size_t bytes)
 {
+    const struct ncclComm *c = j->comm;
+    ncclDataType_t type = j->type;
+    double factor = j->mean ? 1.0 / c->world : 1;
+
     for (size_t i = 0; i < bytes / size_of(type); i++) {
         double sum = 0;
 
         for (int k = 0; k < c->world; k++) {
             const char *slot = c->shared->slots[k];
 
-            sum += type == ncclFloat64 ? ((const double *)(const void *)slot)[i]
-                   : type == ncclFloat32
-                       ? (double)((const float *)(const void *)slot)[i]
-                       : (double)wk_bf16_decode(((const uint16_t *)(const void *)slot)[i]);
+            sum +=
+                factor * (type == ncclFloat64 ? ((const double *)(const void *)slot)[i]
+                          : type == ncclFloat32
+                              ? (double)((const float *)(const void *)slot)[i]
+                              : (double)wk_bf16_decode(((const uint16_t *)(const void *)slot)[i]));
         }
         if (type == ncclFloat64)
             ((double *)(void *)to)[i] = sum;
@@ -105,7 +112,7 @@ static void run_piece(const struct job *j, size_t at, size_t bytes)
             memcpy(c->shared->slots[c->rank], j->from + (size_t)part * each + at, bytes);
             meet(c);
             if (part == c->rank)
-                sum_up(c, j->to + at, bytes, j->type);
+                sum_up(j, j->to + at, bytes);
             meet(c);
         }
         return;
@@ -113,7 +120,7 @@ static void run_piece(const struct job *j, size_t at, size_t bytes)
     memcpy(c->shared->slots[c->rank], j->from + at, bytes);
     meet(c);
     if (j->what == ALL_REDUCE || (j->what == REDUCE && c->rank == 0))
-        sum_up(c, j->to + at, bytes, j->type);
+        sum_up(j, j->to + at, bytes);
     else if (j->what == BROADCAST)
         memcpy(j->to + at, c->shared->slots[0], bytes);
     for (int k = 0; j->what == ALL_GATHER && k < c->world; k++)
@@ -148,8 +155,18 @@ static ncclResult_t launch(int (*what)(void *), const void *job, size_t bytes, c
     return emu_stream_launch(stream, what, own, free) == 0 ? ncclSuccess : ncclUnhandledCudaError;
 }
 
+/* Is RANK@N of the environment this rank, and has it come so far? */
+static bool is_due(const char *setting, const struct ncclComm *c, int number)
+{
+    const char *text = getenv(setting), *at = text ? strchr(text, '@') : NULL;
+
+    return at && strtol(text, NULL, 10) == c->rank && number >= strtol(at + 1, NULL, 10);
+}
+
 static ncclResult_t start(const struct job *j, cudaStream_t stream)
 {
+    if (is_due("EMU_REFUSE", j->comm, ++j->comm->starts))
+        return ncclInvalidUsage;
     if (!group.open)
         return launch(run, j, sizeof *j, stream);
     if (group.n == sizeof group.jobs / sizeof *group.jobs)
@@ -246,11 +263,7 @@ ncclResult_t ncclCommAbort(ncclComm_t c)
 
 ncclResult_t ncclCommGetAsyncError(ncclComm_t c, ncclResult_t *code)
 {
-    const char *text = getenv("EMU_NCCL"), *at = text ? strchr(text, '@') : NULL;
-
-    *code = at && strtol(text, NULL, 10) == c->rank && ++c->asks >= strtol(at + 1, NULL, 10)
-                ? ncclRemoteError
-                : ncclSuccess;
+    *code = is_due("EMU_NCCL", c, ++c->asks) ? ncclRemoteError : ncclSuccess;
     return ncclSuccess;
 }
 
@@ -270,16 +283,15 @@ const char *ncclGetLastError(ncclComm_t c)
 ncclResult_t ncclAllReduce(const void *from, void *to, size_t n, ncclDataType_t type,
                            ncclRedOp_t op, ncclComm_t c, cudaStream_t s)
 {
-    const struct job j = { c, ALL_REDUCE, from, to, n, type, 0 };
+    const struct job j = { c, ALL_REDUCE, from, to, n, type, 0, op == ncclAvg };
 
-    (void)op;
     return start(&j, s);
 }
 
 ncclResult_t ncclBroadcast(const void *from, void *to, size_t n, ncclDataType_t type, int root,
                            ncclComm_t c, cudaStream_t s)
 {
-    const struct job j = { c, BROADCAST, from, to, n, type, root };
+    const struct job j = { c, BROADCAST, from, to, n, type, root, false };
 
     return start(&j, s);
 }
@@ -287,7 +299,7 @@ ncclResult_t ncclBroadcast(const void *from, void *to, size_t n, ncclDataType_t 
 ncclResult_t ncclAllGather(const void *from, void *to, size_t n, ncclDataType_t type, ncclComm_t c,
                            cudaStream_t s)
 {
-    const struct job j = { c, ALL_GATHER, from, to, n, type, 0 };
+    const struct job j = { c, ALL_GATHER, from, to, n, type, 0, false };
 
     return start(&j, s);
 }
@@ -295,16 +307,15 @@ ncclResult_t ncclAllGather(const void *from, void *to, size_t n, ncclDataType_t 
 ncclResult_t ncclReduceScatter(const void *from, void *to, size_t n, ncclDataType_t type,
                                ncclRedOp_t op, ncclComm_t c, cudaStream_t s)
 {
-    const struct job j = { c, REDUCE_SCATTER, from, to, n, type, 0 };
+    const struct job j = { c, REDUCE_SCATTER, from, to, n, type, 0, op == ncclAvg };
 
-    (void)op;
     return start(&j, s);
 }
 
 ncclResult_t ncclReduce(const void *from, void *to, size_t n, ncclDataType_t type, ncclRedOp_t op,
                         int root, ncclComm_t c, cudaStream_t s)
 {
-    const struct job j = { c, REDUCE, from, to, n, type, root };
+    const struct job j = { c, REDUCE, from, to, n, type, root, false };
 
     (void)op;
     return start(&j, s);
@@ -366,7 +377,7 @@ ncclResult_t ncclGroupEnd(void)
 ncclResult_t ncclSend(const void *from, size_t n, ncclDataType_t type, int peer, ncclComm_t c,
                       cudaStream_t s)
 {
-    const struct job j = { c, SEND, from, NULL, n, type, peer };
+    const struct job j = { c, SEND, from, NULL, n, type, peer, false };
 
     return start(&j, s);
 }
@@ -374,7 +385,7 @@ ncclResult_t ncclSend(const void *from, size_t n, ncclDataType_t type, int peer,
 ncclResult_t ncclRecv(void *to, size_t n, ncclDataType_t type, int peer, ncclComm_t c,
                       cudaStream_t s)
 {
-    const struct job j = { c, RECEIVE, NULL, to, n, type, peer };
+    const struct job j = { c, RECEIVE, NULL, to, n, type, peer, false };
 
     return start(&j, s);
 }

@@ -55,18 +55,27 @@ static int no_driver(const struct wk_cuda_trouble *t, struct hg_err *err)
                        driver_needed(t->runtime));
 }
 
+/* The oldest that builds hpcgrid-worker (CMakeLists.txt). A driver runs what any toolkit of its major version built. */
+#define OLDEST_TOOLKIT 12020
+
 static int old_driver(const struct wk_cuda_trouble *t, struct hg_err *err)
 {
+    int fits;
+
     if (t->driver == 0)
         return no_driver(t, err);
     hg_err_set(
         err, HG_E_ENV,
         "the NVIDIA driver is too old: it supports CUDA %d.%d, this program needs CUDA %d.%d",
         t->driver / 1000, t->driver % 1000 / 10, t->runtime / 1000, t->runtime % 1000 / 10);
+    if (t->driver < 12000)
+        return hg_err_hint(err, "driver %s or newer is needed%s", driver_needed(t->runtime),
+                           t->runtime < 13000 ? "" : ", or 525 if CUDA 12.2 builds hpcgrid-worker");
+    fits = t->driver > OLDEST_TOOLKIT ? t->driver : OLDEST_TOOLKIT;
     return hg_err_hint(err,
-                       "driver %s or newer is needed; or build hpcgrid-worker with a CUDA "
-                       "toolkit of this driver's version",
-                       driver_needed(t->runtime));
+                       "driver %s or newer is needed; or build hpcgrid-worker with CUDA %d.%d, for "
+                       "which this one is new enough",
+                       driver_needed(t->runtime), fits / 1000, fits % 1000 / 10);
 }
 
 static int no_device(struct hg_err *err)

@@ -6,7 +6,7 @@
  *   WEIGHT    weight (in, out) = x (in, rows) y' (rows, out)
  *
  * Each shape has a plan: descriptors, the algorithm, and the variant, which is what a kernel of ours does after the GEMM instead of the
- * library's epilogue. The first use of a shape times the likely ones and keeps the fastest, in memory and in a file (search.h). Sums that are
+ * library's epilogue. The first use of a shape times the likely ones, ten runs between two events, and keeps the fastest, in memory and in a file (search.h). Sums that are
  * split over blocks are added in a fixed order, so results are the same bits each time. */
 #include "backends/cuda/gemm.h"
 
@@ -322,6 +322,11 @@ static size_t target_bytes(const struct wk_gemm_call *q)
     return (rows * out + more * (size_t)q->y_step) * (q->y_t == WK_CUDA_F32 ? 4 : 2);
 }
 
+static double flops_of(const struct wk_gemm_call *q)
+{
+    return 2.0 * q->rows * q->in * q->out * (q->batch > 1 ? q->batch : 1);
+}
+
 static void look_up(struct trial *t, enum variant v, const struct shape *s)
 {
     const struct wk_gemm *g = t->c->gemm;
@@ -356,23 +361,32 @@ static bool candidate(struct trial *t, int number)
     return true;
 }
 
-static double try_one(void *context, int number)
+/* The host queues all of them and waits once: nothing of it lies between them, as in a step. HPCGRID_SEARCH_REPEATS: fewer, where times
+ * mean nothing. */
+static double try_some(void *context, int number, int repeats)
 {
+    const char *most = getenv("HPCGRID_SEARCH_REPEATS");
     struct trial *t = context;
     struct wk_gemm *g = t->c->gemm;
     cudaStream_t stream = (cudaStream_t)t->c->stream;
     float ms = 0;
 
+    int code;
+
     if (!candidate(t, number))
         return -1;
-    if (cudaEventRecord(g->start, stream) != 0 ||
-        run_plan(t->c, &t->plans[number % N_VARIANTS], &t->q, t->d) != 0 ||
-        cudaEventRecord(g->end, stream) != 0 || wk_cuda_await(t->c, g->end, NULL) != 0 ||
+    if (most && atoi(most) > 0 && atoi(most) < repeats)
+        repeats = atoi(most);
+    code = (int)cudaEventRecord(g->start, stream);
+    for (int i = 0; i < repeats && code == 0; i++)
+        code = run_plan(t->c, &t->plans[number % N_VARIANTS], &t->q, t->d);
+    if (code != 0 || cudaEventRecord(g->end, stream) != 0 ||
+        wk_cuda_await(t->c, g->end, NULL) != 0 ||
         cudaEventElapsedTime(&ms, g->start, g->end) != 0) {
         cudaGetLastError(); /* the next launch would take it for its own */
         return -1;
     }
-    return (double)ms / 1000;
+    return (double)ms / 1000 / repeats;
 }
 
 static void write_key(const struct shape *s, char key[160])
@@ -411,6 +425,15 @@ static bool remembered(struct wk_cuda *c, const struct wk_gemm_call *q, const ch
     return false;
 }
 
+/* Was it no algorithm that could not, but the device? */
+static bool device_failed(struct wk_cuda *c)
+{
+    cudaError_t code = cudaStreamQuery((cudaStream_t)c->stream);
+
+    cudaGetLastError();
+    return code != cudaErrorNotReady && !wk_cuda_check(c, (int)code, "a GEMM");
+}
+
 /* The best of all candidates into the plan. While a graph is recorded nothing can be timed, and without memory for a copy of the
  * target nothing can be tried: then cuBLASLt's top heuristic is used, and not remembered. The same holds if a choice may depend on
  * the shape only. */
@@ -430,19 +453,23 @@ static bool search(struct wk_cuda *c, const struct wk_gemm_call *q, const struct
     if (t.d && q->kind == WK_GEMM_WEIGHT && q->bias)
         t.q.bias = (char *)t.d + bytes;
     if (t.d)
-        best = wk_search_best(N_VARIANTS * LIKELY, try_one, &t, &choice.seconds);
+        best = wk_search_best(N_VARIANTS * LIKELY, try_some, &t, &choice.seconds);
+    if (t.d && best < 0 && device_failed(c))
+        goto out;
     for (int i = 0; best < 0 && i < N_VARIANTS * LIKELY; i++)
         if (candidate(&t, i))
             best = i;
     if (best >= 0) {
         candidate(&t, best);
         choice.variant = best % N_VARIANTS;
+        choice.tflops = choice.seconds > 0 ? flops_of(q) / choice.seconds / 1e12 : 0;
         *p = t.plans[choice.variant];
         t.plans[choice.variant] = (struct plan){ 0 };
         memcpy(choice.algorithm, &p->algorithm, sizeof choice.algorithm);
         if (t.d)
             wk_choices_put(c->gemm->choices, key, &choice);
     }
+out:
     for (int v = 0; v < N_VARIANTS; v++)
         plan_done(c->gemm, &t.plans[v]);
     wk_cuda_free(&c->dev, t.d);

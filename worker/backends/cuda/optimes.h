@@ -10,6 +10,8 @@ struct wk_op_times;
 struct wk_op_times *wk_op_times_open(void);
 /* An op was launched. name must live on. */
 void wk_op_times_mark(struct wk_op_times *t, const char *name, cudaStream_t stream);
+/* What is launched from now on is a step of that epoch. */
+void wk_op_times_step(struct wk_op_times *t, int epoch, cudaStream_t stream);
 /* Writes the file. */
 void wk_op_times_close(struct wk_op_times *t);
 

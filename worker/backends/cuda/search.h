@@ -8,13 +8,19 @@
 
 #include "base/err.h"
 
-/* Seconds that one run of a candidate took; negative: it is not possible. */
-typedef double wk_search_timer(void *context, int candidate);
+/* So many runs in one try: a single launch on an idle device would time the host, not the device. */
+#define WK_SEARCH_REPEATS 10
 
-/* The candidate (0 to n - 1) with the least median of five tries, after one that does not count; one that takes half as long again
- * as the best so far in its first counted try gets no more. Of two within a hundredth the earlier one is taken: libraries put the
+/* Seconds that one run of a candidate took, of so many queued behind each other; negative: it is not possible. */
+typedef double wk_search_timer(void *context, int candidate, int repeats);
+
+/* The candidate (0 to n - 1) with the least median of three tries of WK_SEARCH_REPEATS runs, after a run that does not count; one that takes
+ * a tenth longer than the best so far in its first try gets no more. Of two within a hundredth the earlier one is taken: libraries put the
  * likely ones first. Returns -1 when none can do it. seconds may be NULL. */
 int wk_search_best(int n, wk_search_timer *time, void *context, double *seconds);
+
+/* The one in the middle (of an even number, the higher of the two); n > 0. Sorts them. */
+double wk_search_median(double *values, size_t n);
 
 #define WK_CHOICE_BYTES 64
 /* What was chosen for a GEMM. */
@@ -22,7 +28,7 @@ struct wk_choice {
     int variant; /* see gemm.c */
     uint8_t
         algorithm[WK_CHOICE_BYTES]; /* as cuBLASLt encodes it; valid for the same library only */
-    double seconds;
+    double seconds, tflops; /* of one run; of its multiplications and additions, per second */
 };
 
 /* The memory of choices for one device and library version. */

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "backends/cuda/optimes.h"
 #include "backends/cuda/own.h"
 #include "base/log.h"
 
@@ -63,6 +64,8 @@ bool wk_cuda_step_begin(struct wk_dev *dev, const struct wk_step *s)
 
     wk_cuda_send_step(c, &numbers);
     c->own->running = NULL;
+    if (c->own->op_times)
+        wk_op_times_step(c->own->op_times, s->epoch, (cudaStream_t)c->stream);
     if (!s->repeats || c->own->op_times || getenv("HPCGRID_NO_GRAPHS"))
         return true;
     e = c->own->running = wk_graphs_get(&c->own->graphs, s->key);

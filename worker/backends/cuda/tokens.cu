@@ -57,44 +57,91 @@ int wk_cuda_embed_forward(wk_stream s, enum wk_cuda_type t, void *y, const int32
     });
 }
 
-/* ---- Embeddings, backward. Words: rows are sorted by (id, row), each counting those before it; then a block adds up CHUNK
+/* ---- Embeddings, backward. Words: rows are sorted by (id, row), a digit of the id at a time from the lowest; then a block adds up CHUNK
  * neighbours in that order. A word whose rows lie in one chunk is added to its gradient there; of others each chunk leaves a partial
  * sum, which the last kernel adds up from the chunk on in which the word begins. ---- */
 
 #define CHUNK 32
-#define RANK_ROWS 4 /* rows that a warp counts for at a time */
+#define TILE 512      /* rows of a block that sorts: one a thread */
+#define DIGIT_BITS 11 /* at most */
 
 struct embed_order {
-    int32_t *row; /* (rows): in order of their ids */
+    int32_t *row; /* (rows): in order of their ids; from: NULL, as they come */
     int32_t *id;  /* (rows): those ids */
 };
 
-static __global__ void __launch_bounds__(THREADS)
-    rank_kernel(struct embed_order order, const int32_t *ids, int rows)
+/* A digit of the ids: `bins` is a power of two. */
+struct digit {
+    int shift, bins;
+};
+
+/* How many rows of the tile before this thread's have its digit; `last`: and none behind it. Past the end the digit is -1. */
+static __device__ __forceinline__ int rank_in_tile(int *digits, const struct embed_order &from,
+                                                   struct digit d, int rows, bool *last)
 {
-    int lane = (int)threadIdx.x % WK_WARP;
-    int first = ((int)blockIdx.x * WARPS + (int)threadIdx.x / WK_WARP) * RANK_ROWS;
-    int id[RANK_ROWS], before[RANK_ROWS] = { 0 };
+    int row = (int)blockIdx.x * TILE + (int)threadIdx.x, self = (int)threadIdx.x;
+    int own = row < rows ? from.id[row] >> d.shift & (d.bins - 1) : -1;
+    int before = 0, behind = 0;
 
-#pragma unroll
-    for (int k = 0; k < RANK_ROWS; k++)
-        id[k] = first + k < rows ? ids[first + k] : 0;
-    for (int row = lane; row < rows; row += WK_WARP) {
-        int other = ids[row];
-
-#pragma unroll
-        for (int k = 0; k < RANK_ROWS; k++)
-            before[k] += other < id[k] || (other == id[k] && row < first + k);
+    digits[self] = own;
+    __syncthreads();
+#pragma unroll 8
+    for (int k = 0; k < TILE; k++) {
+        before += digits[k] == own && k < self;
+        behind += digits[k] == own && k > self;
     }
-#pragma unroll
-    for (int k = 0; k < RANK_ROWS; k++) {
-        for (int lanes = 16; lanes > 0; lanes /= 2)
-            before[k] += __shfl_xor_sync(WK_ALL_LANES, before[k], lanes);
-        if (lane == 0 && first + k < rows) {
-            order.row[before[k]] = first + k;
-            order.id[before[k]] = id[k];
+    *last = own >= 0 && behind == 0;
+    return before;
+}
+
+/* counts (tiles, bins): how often each digit is in each tile. */
+static __global__ void __launch_bounds__(TILE)
+    digits_kernel(int32_t *counts, struct embed_order from, struct digit d, int rows)
+{
+    __shared__ int digits[TILE], sums[1 << DIGIT_BITS];
+    bool last;
+
+    for (int bin = (int)threadIdx.x; bin < d.bins; bin += TILE)
+        sums[bin] = 0;
+    int before = rank_in_tile(digits, from, d, rows, &last);
+    if (last)
+        sums[digits[threadIdx.x]] = before + 1;
+    __syncthreads();
+    for (int bin = (int)threadIdx.x; bin < d.bins; bin += TILE)
+        counts[(size_t)blockIdx.x * d.bins + bin] = sums[bin];
+}
+
+/* Each row to its place: behind all smaller digits, behind its own digit in the tiles before, behind it in this tile. */
+static __global__ void __launch_bounds__(TILE)
+    place_kernel(struct embed_order to, const int32_t *counts, struct embed_order from,
+                 struct digit d, int rows)
+{
+    __shared__ int digits[TILE], sums[1 << DIGIT_BITS], first[1 << DIGIT_BITS];
+    int row = (int)blockIdx.x * TILE + (int)threadIdx.x;
+    bool last;
+
+    for (int bin = (int)threadIdx.x; bin < d.bins; bin += TILE) {
+        int all = 0, before = 0;
+
+#pragma unroll 8
+        for (int tile = 0; tile < (int)gridDim.x; tile++) {
+            int count = counts[(size_t)tile * d.bins + bin];
+
+            all += count;
+            before += tile < (int)blockIdx.x ? count : 0;
         }
+        sums[bin] = all;
+        first[bin] = before;
     }
+    int at = rank_in_tile(digits, from, d, rows, &last);
+    if (row >= rows)
+        return;
+    int own = digits[threadIdx.x];
+    at += first[own];
+    for (int bin = 0; bin < own; bin++)
+        at += sums[bin];
+    to.row[at] = from.row ? from.row[row] : row;
+    to.id[at] = from.id[row];
 }
 
 /* A run of one id in a chunk: is all of that id in it, and which of the chunk's two partial sums is its otherwise: 0 for a run that
@@ -253,20 +300,39 @@ static int strip_of(int rows)
     return strip < STRIP_ROWS ? STRIP_ROWS : strip;
 }
 
-/* Places in the scratch of the embeddings' gradients, bytes. */
+static int digits_of(int n_words, struct digit *d)
+{
+    int bits = 1, passes;
+
+    while (bits < 31 && n_words > 1 << bits)
+        bits++;
+    passes = (bits + DIGIT_BITS - 1) / DIGIT_BITS;
+    d->shift = (bits + passes - 1) / passes;
+    d->bins = 1 << d->shift;
+    return passes;
+}
+
+/* Places in the scratch of the embeddings' gradients, bytes; the order has two, between which the passes go to and fro. */
 struct embed_scratch {
-    size_t row, id, words, types, all;
+    size_t row[2], id[2], counts, words, types, all;
 };
 
-static struct embed_scratch embed_scratch_of(const struct wk_cuda_packing *p, int cols, int n_types)
+static struct embed_scratch embed_scratch_of(const struct wk_cuda_packing *p, int cols, int n_words,
+                                             int n_types)
 {
     size_t rows = (size_t)p->rows, chunks = wk_blocks(rows, CHUNK);
     size_t strips = wk_blocks(rows, (size_t)strip_of(p->rows));
+    size_t one = wk_round256(rows * sizeof(int32_t));
     struct embed_scratch s;
+    struct digit d;
 
-    s.row = 0;
-    s.id = wk_round256(rows * sizeof(int32_t));
-    s.words = 2 * s.id;
+    digits_of(n_words, &d);
+    for (int i = 0; i < 2; i++) {
+        s.row[i] = 2 * i * one;
+        s.id[i] = s.row[i] + one;
+    }
+    s.counts = 4 * one;
+    s.words = s.counts + wk_round256(wk_blocks(rows, TILE) * d.bins * sizeof(int32_t));
     s.types = s.words + wk_round256(chunks * 2 * cols * sizeof(float));
     s.all = s.types + wk_round256(strips * n_types * cols * sizeof(float));
     return s;
@@ -275,8 +341,7 @@ static struct embed_scratch embed_scratch_of(const struct wk_cuda_packing *p, in
 size_t wk_cuda_embed_backward_scratch(const struct wk_cuda_packing *p, int cols, int n_words,
                                       int n_types)
 {
-    (void)n_words;
-    return embed_scratch_of(p, cols, n_types).all;
+    return embed_scratch_of(p, cols, n_words, n_types).all;
 }
 
 /* What all of the embeddings' gradients are made from. */
@@ -284,23 +349,46 @@ struct embed_job {
     wk_stream s;
     const struct wk_cuda_packing *p;
     const int32_t *ids, *types;
-    int padding, cols, n_types;
+    int padding, cols, n_words, n_types;
     char *scratch;
     struct embed_scratch at;
 };
 
+static int sort_words(const struct embed_job &j, struct embed_order *order)
+{
+    unsigned tiles = wk_blocks((size_t)j.p->rows, TILE);
+    int32_t *counts = (int32_t *)(j.scratch + j.at.counts);
+    struct digit d;
+    int passes = digits_of(j.n_words, &d), bits = d.shift;
+
+    *order = embed_order{ NULL, (int32_t *)j.ids };
+    for (int pass = 0; pass < passes; pass++) {
+        struct embed_order to = { (int32_t *)(j.scratch + j.at.row[pass % 2]),
+                                  (int32_t *)(j.scratch + j.at.id[pass % 2]) };
+        int rc;
+
+        d.shift = pass * bits;
+        rc = wk_launch(digits_kernel, dim3(tiles), TILE, 0, j.s, counts, *order, d, j.p->rows);
+        if (rc == cudaSuccess)
+            rc = wk_launch(place_kernel, dim3(tiles), TILE, 0, j.s, to, (const int32_t *)counts,
+                           *order, d, j.p->rows);
+        if (rc != cudaSuccess)
+            return rc;
+        *order = to;
+    }
+    return cudaSuccess;
+}
+
 template <typename T>
 static int words_backward(const struct embed_job &j, float *d_word, const T *d_y)
 {
-    struct embed_order order = { (int32_t *)(j.scratch + j.at.row),
-                                 (int32_t *)(j.scratch + j.at.id) };
+    struct embed_order order;
     float *partial = (float *)(j.scratch + j.at.words);
     int rows = j.p->rows, groups = (j.cols + 7) / 8;
     unsigned threads =
         groups < THREADS ? (unsigned)(groups + WK_WARP - 1) / WK_WARP * WK_WARP : (unsigned)THREADS;
     unsigned chunks = wk_blocks((size_t)rows, CHUNK);
-    int rc = wk_launch(rank_kernel, dim3(wk_blocks((size_t)rows, WARPS * RANK_ROWS)), THREADS, 0,
-                       j.s, order, j.ids, rows);
+    int rc = sort_words(j, &order);
 
     if (rc != cudaSuccess)
         return rc;
@@ -332,17 +420,11 @@ int wk_cuda_embed_backward(wk_stream s, float *d_word, float *d_position, float 
                            const int32_t *types, const struct wk_cuda_packing *p, int padding,
                            int cols, int n_words, int n_types, void *scratch)
 {
-    struct embed_job j = { s,
-                           p,
-                           ids,
-                           types,
-                           padding,
-                           cols,
-                           n_types,
-                           (char *)scratch,
-                           embed_scratch_of(p, cols, n_types) };
+    struct embed_job j = {
+        s,    p,       ids,     types,           padding,
+        cols, n_words, n_types, (char *)scratch, embed_scratch_of(p, cols, n_words, n_types)
+    };
 
-    (void)n_words;
     return wk_with_type(t, [&](auto a) {
         typedef decltype(a) T;
         size_t places = (size_t)p->longest * ((size_t)(cols + 7) / 8);

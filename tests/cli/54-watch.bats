@@ -1,0 +1,278 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# The full screen of watch, in a terminal (tmux), with an agent that is a shell script: what stands where at several sizes, what its keys
+# do, and how it leaves the terminal. tests/unit/screen.c has the layout itself, tests/slurm/31-drive a real Slurm.
+
+bats_require_minimum_version 1.5.0
+load ../await
+
+# One run for all tests, in their order: the first ones leave it as it is.
+setup_file() {
+    unset "${!SLURM_@}" HPCGRID_REPORTS NO_COLOR TMUX
+    cd "$BATS_FILE_TMPDIR" || return 1
+    export HPCGRID_SLURM_AGENT=$PWD/agent ANSWERS=$PWD ASKED=$PWD/asked PATH=$HPCGRID_BUILD/orchestrator:$PATH
+    : >asked
+    answer limits '{"max_array_size":1001,"max_jobs":10000,"min_job_age_s":300,"ambiguous_s":1,"message_timeout_s":1,"accounting":false,"version":"22.05.8","cluster":"script"}'
+    answer probe '{"start_s":0,"nodes":""}'
+    answer submit '{"job_id":17,"site":""}'
+    answer poll '{"jobs":[]}'
+    answer cancel '{"gone":false}'
+    answer hold '{"gone":false}'
+    cat >agent <<'END'
+#!/bin/bash
+while read -r line; do
+    op=$(jq -r .op <<<"$line")
+    printf '%s\n' "$line" >>"$ASKED"
+    jq -c --slurpfile a "$ANSWERS/$op" '{id: .id, rpcs: 1} + $a[0]' <<<"$line"
+done
+END
+    chmod +x agent
+    # 12 cells in one array: the kinds fine, bad and long, lr 0.1 and 1, two of each
+    cat >m.json <<'END'
+{"hpcgrid": 1, "name": "m", "site": {"launcher": "srun", "hardware": {"cpu": {"partition": "cpu", "gpus_per_node": 0}}},
+ "workload": {"command": ["sh", "-c", "echo begin $0; if [ $0 = bad ]; then echo boom >&2; exit 3; fi", "{{kind}}"], "time": "5m", "launch": []},
+ "axes": {"kind": ["fine", "bad", "long"], "lr": [0.1, 1]}, "repeats": 2, "report": {"rows": ["lr"], "columns": ["kind"]}}
+END
+    hpcgrid submit m.json
+    lines long >long
+    for i in $(lines fine) $(lines bad | head -3); do
+        SLURM_ARRAY_TASK_ID=$i hpcgrid exec --run reports/m/001 --batch 1 --submission 1 &
+    done
+    wait
+    answer poll "$(jq -c --arg long "$(paste -sd, long)" --arg bad "$(lines bad | tail -1)" 'select(.op == "submit") | .job.key as $key
+        | {jobs: [[$long, "RUNNING", ""], [$bad, "PENDING", "Priority"]] | map({key: $key, job_id: 17, tasks: .[0], state: .[1], reason: .[2],
+            nodes: "", restarts: 0, exit_status: 0, submit_s: 1, start_s: 0, end_s: 0})}' asked)"
+}
+
+setup() {
+    cd "$BATS_FILE_TMPDIR" || return 1
+    sockets=$((BATS_TEST_NUMBER * 10)) socket=none
+}
+
+teardown() {
+    if [ -p poll ]; then mv poll fifo && mv answered poll && timeout 5 bash -c ': >fifo'; fi
+    [ -n "${BATS_TEST_COMPLETED:-}" ] || screen || true
+    tmux -S "$socket" kill-server 2>/dev/null || true
+    rm -f stty
+    nothing_left
+}
+
+answer() { printf '{"ok":%s}' "$2" >"$1"; }
+# lines KIND: of the cells of a kind
+lines() { jq -r --arg kind "$1" 'select(.cell.kind == $kind) | input_line_number - 1' reports/m/001/batches/1.cells.jsonl; }
+# terminal WIDTH HEIGHT COMMAND: in a terminal of this size; "rc=" and its code follow
+terminal() {
+    socket=socket.$((++sockets)) # the server before may still be ending
+    # shellcheck disable=SC2016
+    tmux -u -S "$socket" -f /dev/null new-session -d -x "$1" -y "$2" bash --norc -c 'set -m; eval "$0"; echo "rc=$?"; stty -a >stty; read -r' "$3" 3>&-
+}
+keys() { tmux -S "$socket" send-keys -- "$@"; }
+words() { tmux -S "$socket" send-keys -l -- "$1"; }
+# The screen, less what is never the same: times and the numbers of requests
+screen() { tmux -S "$socket" capture-pane -p "$@" | sed -E '1s/  [0-9].*/  .../; s/([≈~]) .*/\1/'; }
+# shows TEXT: the whole screen
+shows() { screen >seen && diff <(printf '%s\n' "$1") seen >differs; }
+await_screen() { await shows "$1" || { cat differs; return 1; }; }
+same_lines() { [ "$(screen | grep .)" = "$1" ]; } # less empty ones
+has() { screen | grep -qF -- "$1"; }
+clean() { [ "$(tmux -S "$socket" display -p '#{alternate_on} #{cursor_flag} #{keypad_cursor_flag}')" = "0 1 0" ] && grep -q ' icanon' stty && grep -q ' echo ' stty; }
+
+@test "a matrix in 60 x 15, and larger, with the log of the cell under the cursor" {
+    terminal 60 15 'LC_ALL=C.UTF-8 hpcgrid watch m'
+    await_screen 'm/001  ...
+o ok 4  F failed 3  r running 4  p pending 1
+ 58 % ████████░░░░░░░ 7/12  ≈
+1 wait: others are before it (Priority)
+lr  fine bad long
+0.1 oo   FF  rr
+1   oo   Fp  rr
+── kind=fine lr=0.1, run 1: ok ─────────────────────────────
+begin fine
+
+
+
+
+
+? help  q quit  l log  / filter  h hold  r release  c cancel'
+    keys Down Right Right Right
+    await has '── kind=bad lr=1, run 2: pending ─'
+    keys Left
+    await has '── kind=bad lr=1, run 1: failed: exit code 3 ─'
+    await has boom
+    tmux -S "$socket" resize-window -x 200 -y 60
+    rule=$(printf '─%.0s' {1..155})
+    await same_lines "m/001  ...
+o ok 4  F failed 3  r running 4  p pending 1
+ 58 % █████████████████████████████░░░░░░░░░░░░░░░░░░░░░ 7/12  ≈
+1 wait: others are before it (Priority)
+lr  fine bad long
+0.1 oo   FF  rr
+1   oo   Fp  rr
+── kind=bad lr=1, run 1: failed: exit code 3 $rule
+boom
+? help  q quit  l log  / filter  h hold  r release  c cancel  t retry  m metric  s sort  x axes"
+    keys q
+    await has rc=130
+    await clean
+    has 'to continue: hpcgrid resume'
+}
+
+@test "without UTF-8 it is ASCII, with NO_COLOR it has no colours" {
+    terminal 60 15 'LC_ALL=C hpcgrid watch m'
+    await_screen 'm/001  ...
+o ok 4  F failed 3  r running 4  p pending 1
+ 58 % ########....... 7/12  ~
+1 wait: others are before it (Priority)
+lr  fine bad long
+0.1 oo   FF  rr
+1   oo   Fp  rr
+-- kind=fine lr=0.1, run 1: ok -----------------------------
+begin fine
+
+
+
+
+
+? help  q quit  l log  / filter  h hold  r release  c cancel'
+    screen -e | grep -q $'\e\[[0-9;]*4[0-7]m'
+    keys q
+    await has rc=130
+    tmux -S "$socket" kill-server
+    terminal 60 15 'LC_ALL=C NO_COLOR=1 hpcgrid watch m'
+    await has '? help'
+    if screen -e | grep $'\e\[[0-9;]*[34][0-7]m'; then return 1; fi
+}
+
+hot() { screen | grep -qE '^0\.1 [0-9]{2}   FF  rr'; }
+
+@test "keys filter, sort, colour by metric, show the log and help" {
+    terminal 80 24 'LC_ALL=C.UTF-8 hpcgrid run m.json'
+    await has '? help'
+    keys / ; words 'kind=bad'
+    await has 'only cells: kind=bad_'
+    keys Enter
+    await has 'm/001  only kind=bad'
+    await has 'lr  bad'
+    if has 'lr  fine'; then return 1; fi
+    keys / ; words 'X' ; keys Enter # no such cell: the rest stays
+    await has 'no cell has kind=badX'
+    has 'lr  bad'
+    keys /
+    for _ in {1..9}; do keys BSpace; done
+    keys Enter
+    await has 'lr  fine bad long'
+    keys x
+    await has 'lr is a column now'
+    await has '0.1 bad'
+    keys x s
+    await has 'rows have one axis only'
+    keys m
+    await hot
+    keys Right Right l
+    await has 'begin bad'
+    await has boom
+    if has 'lr  fine bad long'; then return 1; fi
+    keys Escape '?'
+    await has 'leave; the jobs go on'
+    keys '?'
+    await has 'lr  fine bad long'
+}
+
+# The agent waits for what Slurm says of the queue.
+blocked() { [ "$(tail -1 asked | jq -r .op)" = poll ] && grep -qsxF "BATS_TEST_NAME=$BATS_TEST_NAME" <(pgrep -x jq | sed 's,.*,/proc/&/environ,' | xargs -r cat | tr '\0' '\n'); }
+
+@test "the terminal is left as it was, whatever ends it" {
+    local signal
+    for signal in TERM HUP; do
+        terminal 60 15 "sh -c 'echo \$\$ >pid; exec hpcgrid watch m'"
+        await has '? help'
+        kill -"$signal" "$(cat pid)"
+        await has rc=1
+        await clean
+        tmux -S "$socket" kill-server
+        rm stty
+    done
+    # suspended, the shell has it; then the screen comes back
+    terminal 60 15 'sh -c "echo \$\$ >pid; exec hpcgrid watch m"; stty -a >stty; echo stopped; read -r; fg'
+    await has '? help'
+    keys C-z
+    await has stopped
+    await clean
+    keys Enter
+    await has '? help'
+    # Slurm does not answer: the first signal asks it to end, the second ends it
+    cp poll answered
+    mkfifo fifo
+    mv fifo poll
+    await blocked
+    kill -INT "$(cat pid)"
+    await taken "$(cat pid)" 2
+    kill -TERM "$(cat pid)"
+    await has rc=143
+    await clean
+}
+
+@test "lines where there is no terminal, TERM is dumb, or they are wanted" {
+    terminal 80 24 'TERM=dumb hpcgrid watch m 2>&1'
+    await has 'ok 4 · running 4 · pending 1 · failed 3'
+    if has '? help'; then return 1; fi
+    tmux -S "$socket" kill-server
+    terminal 80 24 'hpcgrid watch m --no-screen'
+    await has 'ok 4 · running 4 · pending 1 · failed 3'
+    tmux -S "$socket" kill-server
+    terminal 80 24 'hpcgrid watch m 2>log'
+    await grep -q 'ok 4 · running 4 · pending 1 · failed 3' log
+}
+
+@test "only what has changed is sent to the terminal" {
+    terminal 200 60 'LC_ALL=C.UTF-8 hpcgrid watch m'
+    await has '? help'
+    await has 'begin fine'
+    tmux -S "$socket" pipe-pane -o "cat >'$PWD/sent'"
+    keys Right
+    await has 'run 2: ok'
+    tmux -S "$socket" pipe-pane
+    [ -s sent ]
+    [ "$(wc -c <sent)" -lt 400 ]
+}
+
+# asked_hold: what the agent was asked to hold
+asked_hold() { jq -c 'select(.op == "hold") | [.job_id, .tasks, .held]' asked | tail -1 | grep -qxF "$1"; }
+
+@test "keys run hold, release, cancel and retry for the cells under the cursor" {
+    terminal 100 24 'LC_ALL=C.UTF-8 hpcgrid watch m'
+    await has '? help'
+    keys Down Right Right Right h
+    await has 'hold: not to be submitted: 0; held in Slurm: 1'
+    await asked_hold "[17,\"$(lines bad | tail -1)\",true]"
+    await has '1   oo   Fh  rr'
+    keys r
+    await has 'release: '
+    await has '1   oo   Fp  rr'
+    keys c
+    await has 'cancel 1 cell? y or n'
+    keys n
+    keys Left t
+    await has 'retry: 1 cell runs again; the process that drives the run submits it within a minute'
+    await grep -q '"kind":"again","batch":1,"lines":"'"$(lines bad | sed -n 2p)"'"' reports/m/001/events.jsonl
+    keys C
+    await has 'cancel 12 cells? y or n'
+    keys y
+    await has 'cancel requested: 6'
+    [ "$(jq -r 'select(.op == "cancel").tasks' asked | head -1)" != "" ]
+}
+
+# The first of the bad cells waits, or is on its way.
+retried() { screen | grep -qxE '0\.1 oo   [^F]F  CC'; }
+
+@test "a run that is over stays on the screen of watch until it is left, and cells run again from there" {
+    answer poll '{"jobs":[]}'
+    hpcgrid resume m >out 2>log || true
+    terminal 80 24 'LC_ALL=C.UTF-8 hpcgrid watch m'
+    await has '100 % '
+    await has '0.1 oo   FF  CC'
+    keys Right Right t
+    await retried
+    keys q
+    await has rc=130
+}
