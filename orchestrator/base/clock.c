@@ -3,7 +3,10 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <time.h>
+
+#define AHEAD_LEAST_S 30.0 /* less may be the time that a slow file server takes */
 
 static double read_clock(clockid_t id)
 {
@@ -23,6 +26,17 @@ double hg_clock_wall_s(void)
 double hg_clock_mono_s(void)
 {
     return read_clock(CLOCK_MONOTONIC);
+}
+
+double hg_clock_ahead_s(double wall_s, const char *path)
+{
+    struct stat st;
+    double ahead_s;
+
+    if (getenv("HPCGRID_NOW") || stat(path, &st) < 0)
+        return 0;
+    ahead_s = wall_s - ((double)st.st_mtim.tv_sec + (double)st.st_mtim.tv_nsec * 1e-9);
+    return fabs(ahead_s) > AHEAD_LEAST_S ? ahead_s : 0;
 }
 
 int hg_clock_sleep_s(double seconds)

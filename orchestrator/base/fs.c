@@ -9,9 +9,34 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+
+double hg_fs_late_s(const char *path)
+{
+    static const long shared[] = { 0x6969 /* NFS */,      0x0bd00bd0 /* Lustre */,
+                                   0x47504653 /* GPFS */, 0x19830326 /* BeeGFS */,
+                                   0x65735546 /* FUSE */, 0x00c36400 /* Ceph */,
+                                   0x517b /* SMB */,      (long)0xff534d42 /* CIFS */ };
+    const char *slash = strrchr(path, '/');
+    struct statfs fs;
+
+    if (statfs(path, &fs) < 0 && slash && slash > path) {
+        char *folder = hg_strndup(path, (size_t)(slash - path));
+        double late_s = hg_fs_late_s(folder);
+
+        free(folder);
+        return late_s;
+    }
+    if (statfs(path, &fs) < 0)
+        return 60;
+    for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)
+        if ((long)fs.f_type == shared[i])
+            return 60;
+    return 2;
+}
 
 static int open_reading(const char *path, int flags, struct stat *st, struct hg_err *err)
 {

@@ -102,4 +102,8 @@ char *hg_fs_find_beside(const char *const *places);
  * none. */
 char *hg_fs_find_program(const char *name, const char *path);
 
+/* How long what another machine has made may stay unseen here, seconds: shared file systems show new names late. Of the nearest
+ * folder above that is seen, if the path itself is not. */
+double hg_fs_late_s(const char *path);
+
 #endif

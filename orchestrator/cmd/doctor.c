@@ -282,9 +282,11 @@ static void note_error(const json_t *answer, const struct hg_err *err, struct fi
 static void look_at_partitions(struct findings *f, const json_t *answer)
 {
     json_t *list = json_object_get(json_object_get(answer, "ok"), "partitions"), *p;
-    struct finding *item = add(f, "partitions", list ? "ok" : "missing");
+    struct finding *item = add(f, "partitions", list ? "ok" : "warning");
     size_t i, used = 0;
 
+    if (!list)
+        SAY(item->found, "%.390s", word(json_object_get(answer, "error"), "message"));
     json_array_foreach(list, i, p)
         if (used < sizeof item->found)
             used +=

@@ -279,16 +279,9 @@ int hg_progress_add_refusals(const struct hg_session *s, struct hg_errs *errs)
 {
     size_t before = errs->n;
 
-    for (size_t b = 0; b < s->plan->n; b++) {
-        struct hg_err err = HG_ERR_INIT;
-
-        if (!*hg_drive_refusal(s->drive, (int)b + 1))
-            continue;
-        hg_err_set(&err, HG_E_REFUSED, "batch %zu (%zu cell%s) was refused: %s", b + 1,
-                   s->plan->items[b].n, hg_text_s(s->plan->items[b].n),
-                   hg_drive_refusal(s->drive, (int)b + 1));
-        hg_errs_add(errs, &err);
-    }
+    for (size_t b = 0; b < s->plan->n; b++)
+        if (hg_drive_refusal(s->drive, (int)b + 1))
+            hg_errs_add(errs, hg_drive_refusal(s->drive, (int)b + 1));
     return errs->n > before ? -1 : 0;
 }
 

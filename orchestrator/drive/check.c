@@ -110,8 +110,8 @@ static void name_members(const struct hg_batch *b, const char *about, struct hg_
             name_member(b, name, false, out);
 }
 
-/* Which cells, and where their requests are written. */
-static void explain_refusal(const struct hg_drive *d, int batch, struct hg_err *why)
+void hg_drive_explain_refusal(const struct hg_drive *d, int batch, const char *what,
+                              struct hg_err *why)
 {
     const struct hg_batch *b = &d->plan->items[batch - 1];
     const char *site = json_string_value(json_object_get(d->plan->site, "name"));
@@ -122,8 +122,7 @@ static void explain_refusal(const struct hg_drive *d, int batch, struct hg_err *
     if (b->hardware)
         snprintf(where, sizeof where, ", hardware %s%s%s", b->hardware, site ? " of site " : "",
                  site ? site : "");
-    hg_err_wrap(why, "batch %d (%zu cell%s%.200s) would be refused", batch, b->n, hg_text_s(b->n),
-                where);
+    hg_err_wrap(why, "batch %d (%zu cell%s%.200s) %s", batch, b->n, hg_text_s(b->n), where, what);
     name_members(b, about, &requests);
     memcpy(hint, why->hint, sizeof hint);
     if (requests.len)
@@ -154,7 +153,7 @@ int hg_drive_check(struct hg_drive *d, struct hg_errs *errs)
         if (rc == 0 || why.code == HG_E_AGAIN || why.code == HG_E_AMBIGUOUS)
             continue;
         if (why.code == HG_E_REFUSED)
-            explain_refusal(d, batch, &why);
+            hg_drive_explain_refusal(d, batch, "would be refused", &why);
         hg_errs_add(errs, &why);
         if (why.code == HG_E_ENV)
             break;

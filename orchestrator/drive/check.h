@@ -13,4 +13,9 @@ int hg_drive_load_limits(struct hg_drive *d, struct hg_err *err);
  * accept one job of every batch that was never submitted? Each problem is added. */
 int hg_drive_check(struct hg_drive *d, struct hg_errs *errs);
 
+/* Put before a refusal which cells it concerns ("batch 1 (6 cells, hardware cpu) <what>"), and after it where their
+ * requests are written. */
+void hg_drive_explain_refusal(const struct hg_drive *d, int batch, const char *what,
+                              struct hg_err *why);
+
 #endif

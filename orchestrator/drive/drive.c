@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -30,23 +29,6 @@
 #define POLL_SHARE 50.0 /* between two polls pass so many times the CPU time of the last one */
 
 /* ---- Opening ---- */
-
-/* Shared file systems show a new name late. */
-static double default_visible_s(const char *path)
-{
-    static const long shared[] = { 0x6969 /* NFS */,      0x0bd00bd0 /* Lustre */,
-                                   0x47504653 /* GPFS */, 0x19830326 /* BeeGFS */,
-                                   0x65735546 /* FUSE */, 0x00c36400 /* Ceph */,
-                                   0x517b /* SMB */,      (long)0xff534d42 /* CIFS */ };
-    struct statfs fs;
-
-    if (statfs(path, &fs) < 0)
-        return 60;
-    for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)
-        if ((long)fs.f_type == shared[i])
-            return 60;
-    return 2;
-}
 
 static int read_fence(const struct hg_rundir *rd, uint32_t *fence, struct hg_err *err)
 {
@@ -200,7 +182,7 @@ struct hg_drive *hg_drive_open(const struct hg_rundir *rd, const struct hg_plan 
     make_tasks(d);
     d->started_s = d->changed_s = d->tokens_s = hg_drive_mono(d);
     if (d->o.visible_s < 0)
-        d->o.visible_s = default_visible_s(rd->path);
+        d->o.visible_s = hg_fs_late_s(rd->path);
     if (open_journal(d, err) < 0 ||
         hg_identity_check_cluster(rd->path, d->state, d->o.cluster, err) < 0 ||
         journal_opening(d, err) < 0 || make_log_folder(d, err) < 0 ||
@@ -251,9 +233,9 @@ size_t hg_drive_whys(const struct hg_drive *d, struct hg_run_why *whys, size_t m
     return n;
 }
 
-const char *hg_drive_refusal(const struct hg_drive *d, int batch)
+const struct hg_err *hg_drive_refusal(const struct hg_drive *d, int batch)
 {
-    return d->refusals[batch - 1] ? d->refusals[batch - 1] : "";
+    return d->refusals[batch - 1];
 }
 
 /* ---- A pass ---- */

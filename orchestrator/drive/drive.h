@@ -41,8 +41,8 @@ const struct hg_run_state *hg_drive_state(const struct hg_drive *d);
  * how many. */
 size_t hg_drive_whys(const struct hg_drive *d, struct hg_run_why *whys, size_t max);
 
-/* Why a batch is not submitted any more ("" if it is): the scheduler's refusal. */
-const char *hg_drive_refusal(const struct hg_drive *d, int batch);
+/* Why a batch is not submitted any more (NULL if it is): the scheduler's refusal, with the place of what it concerns. */
+const struct hg_err *hg_drive_refusal(const struct hg_drive *d, int batch);
 
 /* Journal the requests that no line has counted yet. */
 int hg_drive_finish(struct hg_drive *d, struct hg_err *err);

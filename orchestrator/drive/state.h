@@ -91,7 +91,7 @@ struct hg_drive {
     bool has_limits;
     struct hg_drive_task **tasks;  /* by batch - 1, line */
     struct hg_attempt_group group; /* of attempts, the last one that this pass has read */
-    char **refusals;               /* by batch - 1; NULL: it is submitted */
+    struct hg_err **refusals;      /* by batch - 1; NULL: it is submitted */
 
     uint32_t polls;     /* successful ones */
     double poll_wall_s; /* when the last of them was begun */

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/json.h"
@@ -12,6 +13,7 @@
 #include "base/ranges.h"
 #include "base/text.h"
 #include "base/vec.h"
+#include "drive/check.h"
 #include "drive/news.h"
 #include "plan/batch.h"
 
@@ -245,13 +247,21 @@ static int intend(struct hg_drive *d, const struct chunk *c, uint32_t running_ma
     return 0;
 }
 
+/* A site's words may have several lines; the journal's are shown in tables. */
 static int journal_rejected(struct hg_drive *d, const struct hg_submission *sub, bool again,
                             const char *text, struct hg_err *err)
 {
-    return hg_drive_record(d, "rejected",
-                           json_pack("{s:I,s:b,s:o}", "submission", (json_int_t)sub->number,
-                                     "again", again, "text", hg_json_text(text)),
-                           err);
+    char *line = hg_strdup(text);
+    int rc;
+
+    for (char *p = line; (p = strpbrk(p, "\r\n"));)
+        *p = ' ';
+    rc = hg_drive_record(d, "rejected",
+                         json_pack("{s:I,s:b,s:o}", "submission", (json_int_t)sub->number, "again",
+                                   again, "text", hg_json_text(line)),
+                         err);
+    free(line);
+    return rc;
 }
 
 /* Certainly not submitted, but worth another try: less at a time, and later each time. */
@@ -291,12 +301,18 @@ static int on_ambiguous(struct hg_drive *d, const struct hg_submission *sub,
                            err);
 }
 
+/* The whole of it is an error at the end; whoever waits for other cells hears of it now. */
 static int on_refused(struct hg_drive *d, const struct hg_submission *sub, const struct hg_err *why,
                       struct hg_err *err)
 {
-    free(d->refusals[sub->batch - 1]);
-    d->refusals[sub->batch - 1] = hg_strdup(why->text);
-    hg_warn("batch %d was refused: %s", sub->batch, why->text);
+    struct hg_err **kept = &d->refusals[sub->batch - 1];
+
+    if (!*kept)
+        *kept = hg_alloc_zeroed(1, sizeof **kept);
+    **kept = *why;
+    hg_drive_explain_refusal(d, sub->batch, "was refused", *kept);
+    if (d->plan->n > 1 || d->state->counts[HG_CELL_PENDING] || d->state->counts[HG_CELL_RUNNING])
+        hg_warn("batch %d was refused: %s", sub->batch, why->text);
     return journal_rejected(d, sub, false, why->text, err);
 }
 

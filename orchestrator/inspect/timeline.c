@@ -101,6 +101,7 @@ static void read_result(const json_t *result, struct hg_timeline_attempt *a)
     snprintf(a->status, sizeof a->status, "%s",
              json_string_value(json_object_get(result, "status")));
     a->good = strcmp(a->status, "ok") == 0;
+    a->begin_s -= json_number_value(json_object_get(result, "clock_ahead_s"));
     a->wall_s = json_number_value(json_object_get(result, "wall_s"));
     a->init_s = number_of(result, "init_s");
     a->train_s = number_of(result, "train_s");

@@ -126,8 +126,11 @@ static json_t *describe_ranks(void *context, const char *dir)
 static void on_claim(void *context, const char *dir)
 {
     struct node *n = context;
+    char *made = dir ? hg_fs_join(dir, HG_CLAIM_FILE) : NULL;
 
-    n->outcome.dir = dir;
+    n->outcome.dir = dir; /* NULL: it was given up */
+    n->outcome.clock_ahead_s = dir ? hg_clock_ahead_s(hg_clock_wall_s(), made) : 0;
+    free(made);
 }
 
 /* As hg_enter. */
@@ -406,6 +409,22 @@ static void begin(struct node *n)
     hg_save_at_end(&n->outcome);
 }
 
+/* What the driver wrote just before it submitted this job may not be seen here yet. */
+static int load(const struct hg_node_args *args, struct hg_job *job, struct hg_err *err)
+{
+    double late_s = getenv("SLURM_JOB_ID") ? hg_fs_late_s(args->run) : 0;
+    double end_s = hg_clock_mono_s() + late_s;
+    int rc;
+
+    while ((rc = hg_job_load(args->run, args->batch, args->line, job, err)) < 0 &&
+           hg_clock_mono_s() < end_s) {
+        hg_job_done(job);
+        *err = (struct hg_err)HG_ERR_INIT;
+        hg_clock_sleep_s(1);
+    }
+    return rc;
+}
+
 int hg_node_run(const struct hg_node_args *args, struct hg_node_end *end, struct hg_err *err)
 {
     struct node n = { .outcome = { .start_s = hg_clock_wall_s() } };
@@ -413,7 +432,7 @@ int hg_node_run(const struct hg_node_args *args, struct hg_node_end *end, struct
 
     *end = (struct hg_node_end){ 0 };
     block_signals(&n); /* from here on TERM leaves a result: a claim without one tells nothing */
-    rc = hg_job_load(args->run, args->batch, args->line, &n.job, err);
+    rc = load(args, &n.job, err);
     if (rc == 0 && !hg_job_is_wanted(&n.job, args->request, end->left))
         rc = HG_ENTER_DONE;
     if (rc == 0 && args->follows && got_term(&n, 0)) {

@@ -132,6 +132,21 @@ static int take_output(const struct hg_outcome *o, json_t *result, bool *diverge
 
 /* ---- Ranks ---- */
 
+/* Ranks of one cell have the clocks of several nodes: where one is wrong, its times are brought to the file server's, so that they
+ * can be compared. */
+static void correct_clock(json_t *rank, const char *path)
+{
+    double end_s = json_number_value(json_object_get(rank, "end_s"));
+    double start_s = json_number_value(json_object_get(rank, "start_s"));
+    double ahead_s = end_s > 0 ? hg_clock_ahead_s(end_s, path) : 0;
+
+    if (ahead_s == 0)
+        return;
+    json_object_set_new(rank, "start_s", hg_json_number(start_s - ahead_s));
+    json_object_set_new(rank, "end_s", hg_json_number(end_s - ahead_s));
+    json_object_set_new(rank, "clock_ahead_s", hg_json_number(round(ahead_s)));
+}
+
 static json_t *read_rank(const char *dir, const char *name)
 {
     struct hg_json_doc doc = HG_JSON_DOC_INIT;
@@ -140,6 +155,7 @@ static json_t *read_rank(const char *dir, const char *name)
 
     if (hg_json_load(path, &doc, NULL) == 0 && json_is_object(doc.root))
         root = json_incref(doc.root);
+    correct_clock(root, path);
     hg_json_doc_done(&doc);
     free(path);
     return root;
@@ -487,8 +503,10 @@ static void set_end(const struct hg_outcome *o, json_t *result)
     if (o->suspended_s > 0)
         json_object_set_new(result, "suspended_s",
                             hg_json_number(round(o->suspended_s * 1e6) / 1e6));
-    set_time(result, "started", o->start_s);
-    set_time(result, "ended", o->end_s);
+    set_time(result, "started", o->start_s - o->clock_ahead_s);
+    set_time(result, "ended", o->end_s - o->clock_ahead_s);
+    if (o->clock_ahead_s != 0)
+        json_object_set_new(result, "clock_ahead_s", hg_json_number(round(o->clock_ahead_s)));
 }
 
 json_t *hg_outcome_result(const struct hg_outcome *o)

@@ -31,7 +31,8 @@ struct hg_outcome {
     bool ending;           /* it received TERM and has not ended yet: this result may be replaced */
     double suspended_s;    /* part of wall_s in which the scheduler had suspended the job */
     double wall_s;         /* from before the launcher's start to its end, monotonic */
-    double start_s, end_s; /* since 1970 */
+    double start_s, end_s; /* since 1970, by this node's clock */
+    double clock_ahead_s;  /* of the file server's; 0: they agree */
     json_t *env, *slurm;   /* node/where.h; NULL: left out */
     json_t *code;          /* node/code.h; NULL: not known */
 };

@@ -41,10 +41,11 @@ static const struct {
 #define N_TYPED (sizeof typed / sizeof *typed)
 
 const char *const hg_result_keys_own[] = {
-    "schema",         "crc",       "hpcgrid", "run_key", "id",        "cell",        "attempt",
-    "attempt_in",     "status",    "error",   "wall_s",  "exit_code", "started",     "ended",
-    "oversubscribed", "rehearsal", "slurm",   "added",   "removed",   "baseline_id", "checkpoint",
-    "suspended_s",    "ending",    "code",    NULL
+    "schema",        "crc",         "hpcgrid",        "run_key",     "id",     "cell",
+    "attempt",       "attempt_in",  "status",         "error",       "wall_s", "exit_code",
+    "started",       "ended",       "oversubscribed", "rehearsal",   "slurm",  "added",
+    "removed",       "baseline_id", "checkpoint",     "suspended_s", "ending", "code",
+    "clock_ahead_s", NULL
 };
 
 bool hg_result_key_is_own(const char *key)

@@ -101,6 +101,19 @@ void hg_owner_decode(const json_t *object, struct hg_owner *o)
     copy_text(object, "pid_space", o->pid_space, sizeof o->pid_space);
 }
 
+/* Does the name lead to this open file? Its count of links may be remembered from before: opening asks the file server. */
+static bool is_same(const char *path, int fd)
+{
+    int other = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    struct stat a, b;
+    bool same = other >= 0 && fstat(other, &a) == 0 && fstat(fd, &b) == 0 && a.st_dev == b.st_dev &&
+                a.st_ino == b.st_ino;
+
+    if (other >= 0)
+        close(other);
+    return same;
+}
+
 int hg_owner_link(const char *tmp, const char *path, const struct hg_buf *text, mode_t mode,
                   struct stat *made, struct hg_err *err)
 {
@@ -113,7 +126,7 @@ int hg_owner_link(const char *tmp, const char *path, const struct hg_buf *text, 
         goto out;
     }
     sys = link(tmp, path) < 0 ? errno : 0;
-    if (fstat(fd, made) == 0 && made->st_nlink == 2) /* a file server's answer may get lost */
+    if (fstat(fd, made) == 0 && sys && is_same(path, fd)) /* a file server's answer got lost */
         sys = 0;
     errno = sys;
     if (sys)

@@ -25,13 +25,8 @@ static const struct hg_reason reasons[] = {
     { "NodeDown", HG_REASON_ACT, "a node it needs is down" },
     { "Nodes required for job are DOWN", HG_REASON_ACT, "nodes it needs are down or drained" },
     { "Reservation", HG_REASON_WAIT, "waits for its reservation" },
-    { "AssocMaxCpuPerJobLimit", HG_REASON_ACT, "requests more than the account's limit per job" },
-    { "AssocMaxWallDurationPerJobLimit", HG_REASON_ACT, "a longer time than the account allows" },
-    { "AssocMaxNodePerJobLimit", HG_REASON_ACT, "more nodes than the account allows per job" },
     { "Assoc", HG_REASON_WAIT, "a limit of the account is reached" },
-    { "QOSMaxWallDurationPerJobLimit", HG_REASON_ACT, "a longer time than the QOS allows" },
-    { "QOSMaxNodePerJobLimit", HG_REASON_ACT, "more nodes than the QOS allows per job" },
-    { "QOSMinGRES", HG_REASON_ACT, "fewer GPUs than the QOS requires" },
+    { "QOSMin", HG_REASON_ACT, "requests less than the QOS requires" },
     { "QOS", HG_REASON_WAIT, "a limit of the QOS is reached" },
     { "JobArrayTaskLimit", HG_REASON_WAIT, "the sweep's own limit of running cells" },
     { "Resources", HG_REASON_WAIT, "next in line, waits for nodes" },
@@ -44,7 +39,12 @@ static const struct hg_reason reasons[] = {
 const struct hg_reason *hg_reason_find(const char *reason)
 {
     static const struct hg_reason other = { "", HG_REASON_WAIT, "waits in the queue" };
+    static const struct hg_reason too_much = {
+        "PerJob", HG_REASON_ACT, "requests more than the account or QOS allows one job"
+    };
 
+    if (strstr(reason, too_much.name)) /* QOSMaxCpuPerJobLimit, AssocMaxGRESPerJob and many more */
+        return &too_much;
     for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
         if (strncmp(reason, reasons[i].name, strlen(reasons[i].name)) == 0)
             return &reasons[i];

@@ -41,12 +41,34 @@ static int mpi_failed(int code, const char *what, struct hg_err *err)
     return hg_err_set(err, HG_E_ENV, "%s: %.*s", what, n, text);
 }
 
+/* Open MPI would end the process inside MPI_Init, with a page about how it was built. Other libraries may come up with Slurm's own
+ * PMI, which leaves no trace in the environment; whoever asks for "mpi" by name has such an Open MPI. */
+static bool is_without_pmi(void)
+{
+#ifdef OPEN_MPI
+    static const char *const traces[] = { "PMIX_NAMESPACE", "PMI_RANK", "PMI_FD",
+                                          "OMPI_COMM_WORLD_SIZE", "HPCGRID_COMM" };
+
+    for (size_t i = 0; i < sizeof traces / sizeof *traces; i++)
+        if (getenv(traces[i]))
+            return false;
+    return getenv("SLURM_STEP_NUM_TASKS") != NULL;
+#else
+    return false;
+#endif
+}
+
 static struct wk_comm *mpi_open(struct hg_err *err)
 {
     struct mpi *m;
     int ready = 0, level = MPI_THREAD_FUNNELED, code = MPI_SUCCESS;
 
     MPI_Initialized(&ready);
+    if (!ready && is_without_pmi()) {
+        hg_err_set(err, HG_E_ENV,
+                   "srun started the ranks without PMIx (MpiDefault of this cluster)");
+        return NULL;
+    }
     if (ready)
         MPI_Query_thread(&level);
     else

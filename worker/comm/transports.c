@@ -9,17 +9,23 @@
 #include "comm/tcp.h"
 #include "comm/threads.h"
 
-static int wrong_world(const struct wk_comm *comm, int started, struct hg_err *err)
+/* What to do about ranks that do not find each other. */
+static int wrong_launcher(struct hg_err *err)
 {
-    hg_err_set(err, HG_E_ENV,
-               "%d processes were started, but MPI sees a world of %d: each would train alone",
-               started, comm->world);
     if (getenv("SLURM_STEP_NUM_TASKS"))
         return hg_err_hint(
             err, "srun must start MPI ranks: `srun --mpi=pmix` (srun --mpi=list shows what "
                  "the site has), or set the site's \"launcher\"; without PMIx, HPCGRID_COMM=tcp "
                  "(in the site's \"env\") needs no MPI");
     return hg_err_hint(err, "start the ranks with mpirun or with `srun --mpi=pmix`");
+}
+
+static int wrong_world(const struct wk_comm *comm, int started, struct hg_err *err)
+{
+    hg_err_set(err, HG_E_ENV,
+               "%d processes were started, but MPI sees a world of %d: each would train alone",
+               started, comm->world);
+    return wrong_launcher(err);
 }
 
 /* How several ranks talk. */
@@ -45,6 +51,8 @@ struct wk_comm *wk_comm_open(struct hg_err *err)
     wk_comm_environment(&rank, &started);
     kind = started > 1 ? kind_of(err) : &wk_comm_self;
     comm = kind ? kind->open(err) : NULL;
+    if (!comm && kind == &wk_comm_mpi)
+        wrong_launcher(err);
     if (comm && started > 1 && comm->world != started) {
         wrong_world(comm, started, err);
         wk_comm_close(comm);

@@ -169,6 +169,8 @@ static void add_hint(struct hg_err *err, int number)
         hg_err_hint(err,
                     "if no job of yours is in the queue, these will never be accepted: `sacctmgr "
                     "show assoc` and `sacctmgr show qos` list the limits");
+    else if (number == HG_AGENT_SLURM_ERROR && err->code == HG_E_REFUSED)
+        hg_err_hint(err, "change what the cells request as these words say, or ask the site");
     else if (number == HG_AGENT_PROTOCOL_VERSION)
         hg_err_hint(err, "build hpcgrid-slurm against this site's libslurm");
     else if (is_strange(number))
