@@ -74,11 +74,10 @@ void hg_commands_help(struct hg_buf *out)
             hg_buf_printf(out, "  %-11s %s\n", (*c)->name, (*c)->summary);
     for (const struct hg_topic *t = hg_topics; t->name; t++)
         hg_buf_printf(&topics, "%s%s", t == hg_topics ? "" : ", ", t->name);
-    hg_buf_puts(
-        out, "\n`hpcgrid COMMAND --help` describes one command, `hpcgrid help TOPIC` a topic:\n");
+    hg_buf_puts(out,
+                "\nEvery command takes --color=auto|always|never; NO_COLOR is never.\n"
+                "`hpcgrid COMMAND --help` describes one command, `hpcgrid help TOPIC` a topic:\n");
     hg_wrapped_append(hg_buf_str(&topics), 80, 0, 0, out);
-    hg_buf_puts(out, "\n--color=auto|always|never goes with every command; NO_COLOR in the environment is\n"
-                     "never.\n");
     hg_buf_done(&topics);
 }
 

@@ -177,7 +177,7 @@ static int run(int argc, char **argv, struct hg_errs *errs)
 const struct hg_cmd hg_cmd_history = {
     .name = "history",
     .args = "NAME|RUN|FILE...",
-    .summary = "Follow a matrix's cells over several runs: what changed, and when.",
+    .summary = "Follow a matrix's cells over several runs: what changed when.",
     .details = "NAME means all its runs, oldest first. A change is beyond the tolerance, chance\n"
                "and what whole runs differ by; at most 5 % of the cells with one are false. HTML\n"
                "has a plot. Exit code 1: the last change of a cell was for the worse (or the\n"

@@ -9,12 +9,8 @@ static const char *reports, *notify;
 static bool steal, as_json;
 
 static const struct hg_opt opts[] = {
-    HG_OPTION_REPORTS(&reports),
-    HG_OPTION_STEAL(&steal),
-    HG_OPTION_SCREEN(&hg_cockpit_wanted),
-    HG_OPTION_NOTIFY(&notify),
-    HG_OPTION_JSON(&as_json),
-    { 0 },
+    HG_OPTION_REPORTS(&reports), HG_OPTION_STEAL(&steal),  HG_OPTION_SCREEN(&hg_cockpit_wanted),
+    HG_OPTION_NOTIFY(&notify),   HG_OPTION_JSON(&as_json), { 0 },
 };
 
 static int run(int argc, char **argv, struct hg_errs *errs)
