@@ -311,6 +311,9 @@ train() {
     echo '{"strategy": "ddp", "steps": 1}' >c.json
     SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=0 run "$worker" train --config c.json --result r.json
     [ "$status" -eq 4 ]
+    [[ "$output" == *"srun started the ranks without PMIx"*"srun --mpi=pmix"* ]]
+    HPCGRID_COMM=mpi SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=0 run "$worker" train --config c.json --result r.json
+    [ "$status" -eq 4 ]
     [[ "$output" == *"4 processes were started, but MPI sees a world of 1: each would train alone"*"srun --mpi=pmix"* ]]
     jq -e '.status == "failed" and .error.kind == "environment" and (.error.hint | contains("pmix"))' r.json
     WORLD_SIZE=2 RANK=0 run "$worker" train --config c.json
