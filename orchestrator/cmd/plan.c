@@ -27,8 +27,8 @@ static bool scripts, as_json, forecast;
 static const struct hg_opt opts[] = {
     HG_OPTION_SELECT(&select_text),
     HG_OPTION_SITE(&site),
-    { HG_OPT_FLAG, 'f', "forecast", &forecast, NULL,
-      "device-hours and duration, by earlier runs", 0, 0 },
+    { HG_OPT_FLAG, 'f', "forecast", &forecast, NULL, "device-hours and duration, by earlier runs",
+      0, 0 },
     { HG_OPT_FLAG, 0, "scripts", &scripts, NULL, "also print the batch scripts", 0, 0 },
     { HG_OPT_STRING, 'o', "out", &out_dir, "DIR",
       "write plan and scripts to DIR, for sbatch by hand", 0, 0 },
