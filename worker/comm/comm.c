@@ -188,10 +188,10 @@ int wk_comm_start(struct wk_comm *comm, enum wk_plane plane, enum wk_coll coll,
     return 0;
 }
 
-void wk_comm_divide(struct wk_comm *comm, struct wk_span gradients)
+void wk_comm_divide(const struct wk_comm *comm, struct wk_dev *dev, struct wk_span gradients)
 {
     if (comm->world > 1 && !comm->averages)
-        comm->dev->backend->scale(comm->dev, gradients, 1.0 / comm->world);
+        dev->backend->scale(dev, gradients, 1.0 / comm->world);
 }
 
 int wk_comm_start_mean(struct wk_comm *comm, enum wk_coll coll, struct wk_span whole, long *ticket,

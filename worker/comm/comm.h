@@ -124,7 +124,7 @@ int wk_comm_start(struct wk_comm *comm, enum wk_plane plane, enum wk_coll coll,
 int wk_comm_wait(struct wk_comm *comm, long ticket, struct hg_err *err);
 /* The mean of gradients over the ranks, by a collective that sums: each rank divides its own in full precision first, which is nothing
  * where the transport does it, and then starts it. */
-void wk_comm_divide(struct wk_comm *comm, struct wk_span gradients);
+void wk_comm_divide(const struct wk_comm *comm, struct wk_dev *dev, struct wk_span gradients);
 int wk_comm_start_mean(struct wk_comm *comm, enum wk_coll coll, struct wk_span whole, long *ticket,
                        struct hg_err *err);
 /* Collectives of one kind that are started between these two need one launch on a device, and share a ticket. Without a failure of

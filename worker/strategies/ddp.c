@@ -121,7 +121,7 @@ static int send_bucket(struct wk_strategy *s, struct bucket *b, struct hg_err *e
     struct ddp *d = s->own;
     struct wk_span gradients = wk_span_part(d->replica.gradients, b->first, b->n), out = gradients;
 
-    wk_comm_divide(s->comm, gradients);
+    wk_comm_divide(s->comm, s->dev, gradients);
     if (d->copies.data) {
         out = wk_span_part(d->copies, b->first, b->n);
         convert(s, out, gradients);

@@ -573,7 +573,7 @@ static int send(struct wk_strategy *s, int group, struct hg_err *err)
         d->plan.how.gradients ? state->gradient : wk_span_part(d->gradients, g->at, g->padded);
     state->gradient = WK_NONE;
     state->gradient_slot = -1;
-    wk_comm_divide(s->comm, f.buffer);
+    wk_comm_divide(s->comm, s->dev, f.buffer);
     if (stage(s, &f, err) < 0)
         return -1;
     if (wk_comm_group(s->comm, err) < 0)
