@@ -240,14 +240,15 @@ both_wait() { as hpcgrid status prolog --json | jq -e '.counts | .ok == null and
 }
 
 @test "a node whose clock is ten minutes ahead: times are the file server's, and the rank that failed first is found" {
+    local ten_minutes='if . - 600 | fabs < 30 then 600 else . end' # between the two stamps the machine may be busy
     matrix clock '[ $RANK = $0 ] || exec sleep 1000; exit 7' '.workload.command += ["{{i}}"] | .axes = {nodes: 2, i: [0, 1]}'
     run --separate-stderr as hpcgrid run clock.json
     [ "$status" = 1 ]
-    [ "$(value clock '[.cell.i, .error.rank, .error.message, ([.ranks[] | .clock_ahead_s // 0] | sort)]' | paste -sd' ')" = \
+    [ "$(value clock '[.cell.i, .error.rank, .error.message, ([.ranks[] | .clock_ahead_s // 0 | '"$ten_minutes"'] | sort)]' | paste -sd' ')" = \
         '[0,0,"exit code 7",[0,600]] [1,1,"exit code 7",[0,600]]' ]
     matrix late 'date +%s' '.workload.sbatch = "-w cpu-2" | .axes.i = [1]'
     as hpcgrid run late.json
-    [ "$(value late .clock_ahead_s)" = 600 ]
+    [ "$(value late ".clock_ahead_s | $ten_minutes")" = 600 ]
     [ "$(cat reports/late/001/cells/*/*/out.log)" -gt "$(($(date +%s) + 300))" ] # it is wrong
     [ "$(value late '(.ended | fromdate) <= now')" = true ]
     as hpcgrid trace late --out t.json
