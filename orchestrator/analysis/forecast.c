@@ -74,15 +74,11 @@ size_t hg_forecast_configuration(struct hg_forecast *f, const json_t *cell, long
 
 void hg_forecast_measure(struct hg_forecast *f, size_t configuration, double seconds)
 {
-    struct hg_moments *m = &f->list.items[configuration].log;
-    double step = log(seconds) - m->mean;
+    struct hg_moments run;
 
-    if (!(seconds > 0) || !isfinite(seconds))
+    if (!hg_moments_make(&seconds, 1, &run))
         return;
-    m->n++;
-    m->mean += step / (double)m->n;
-    m->squares += step * (log(seconds) - m->mean);
-    m->freedom = m->n - 1;
+    hg_moments_add(&f->list.items[configuration].log, &run);
     f->measured++;
     f->stale = true;
 }
@@ -110,7 +106,6 @@ static void pool(struct hg_forecast *f)
     double squares = 0;
 
     f->freedom = 0;
-    f->runs_each = 0;
     for (size_t i = 0; i < f->list.n; i++) {
         squares += f->list.items[i].log.squares;
         f->freedom += (double)f->list.items[i].log.freedom;
@@ -144,10 +139,9 @@ static struct hg_forecast_run of_runs(const struct hg_forecast *f, const struct 
 
     if (prior > 0)
         variance += prior * (f->variance * f->freedom - m->squares) / others;
-    variance /= freedom;
-
-    if (!(freedom > 0) &&
-        f->regression) { /* what the regression cannot explain is more than that */
+    variance /= freedom; /* NaN without any repeat */
+    if (!(freedom > 0) && f->regression) {
+        /* an upper bound: it includes what the regression does not explain */
         variance = hg_regression_variance(f->regression);
         freedom = hg_regression_freedom(f->regression);
     }
@@ -159,12 +153,12 @@ static struct hg_forecast_run of_runs(const struct hg_forecast *f, const struct 
                                      .runs = m->n };
 }
 
-static bool of_regression(const struct hg_forecast *f, size_t i, struct hg_forecast_run *run)
+static void of_regression(const struct hg_forecast *f, size_t i, struct hg_forecast_run *run)
 {
     double place[HG_REGRESSION_MAX], leverage = 0, variance, noise;
 
     if (!f->regression || !hg_regression_predict(f->regression, i, &run->center, place))
-        return false;
+        return;
     for (size_t j = 0; j < hg_regression_size(f->regression); j++)
         leverage += place[j] * place[j];
     variance = hg_regression_variance(f->regression);
@@ -174,7 +168,6 @@ static bool of_regression(const struct hg_forecast *f, size_t i, struct hg_forec
     run->own_sd = sqrt(fmax(0, variance - noise / f->runs_each));
     run->run_sd = sqrt(noise);
     run->freedom = hg_regression_freedom(f->regression);
-    return true;
 }
 
 /* ---- Laws of scaling ---- */
@@ -189,19 +182,13 @@ static int by_devices(const void *pa, const void *pb)
 /* Runs on as many devices are one point, however these are spread over nodes. */
 static void add_point(struct hg_law_point *points, size_t *n, double p, const struct hg_moments *m)
 {
-    for (size_t i = 0; i < *n; i++) {
-        struct hg_moments *have = &points[i].log;
-        double step = m->mean - have->mean, a = (double)have->n, b = (double)m->n;
+    size_t i = 0;
 
-        if (points[i].p != p)
-            continue;
-        have->squares += m->squares + step * step * a * b / (a + b);
-        have->mean += step * b / (a + b);
-        have->n += m->n;
-        have->freedom = have->n - 1;
-        return;
-    }
-    points[(*n)++] = (struct hg_law_point){ p, *m };
+    while (i < *n && points[i].p != p)
+        i++;
+    if (i == *n)
+        points[(*n)++] = (struct hg_law_point){ .p = p };
+    hg_moments_add(&points[i].log, m);
 }
 
 static bool fit_law(const struct hg_law_point *points, size_t n, struct hg_law_fit *fit)
@@ -210,19 +197,18 @@ static bool fit_law(const struct hg_law_point *points, size_t n, struct hg_law_f
            (!hg_laws_fit(HG_LAW_AMDAHL, points, n, fit) && !fit->lack_of_fit);
 }
 
-static bool of_law(const struct hg_law_fit *fit, double p, struct hg_forecast_run *run)
+static void of_law(const struct hg_law_fit *fit, double p, struct hg_forecast_run *run)
 {
     struct hg_estimate e = hg_laws_predict(fit, p);
     double t = hg_stats_t_quantile(0.5 + HG_STATS_LEVEL / 2, fit->freedom);
 
     if (isnan(e.value))
-        return false;
+        return;
     run->source = HG_FORECAST_LAW;
     run->center = e.value;
     run->run_sd = sqrt(fit->variance);
     run->own_sd = sqrt(fmax(0, (e.high - e.value) * (e.high - e.value) / t / t - fit->variance));
     run->freedom = fit->freedom;
-    return true;
 }
 
 /* Configurations that differ in devices only: list[0] to list[n - 1]. Those that no law gives a time are left as they are. */
@@ -287,9 +273,11 @@ void hg_forecast_fit(struct hg_forecast *f)
     }
     try_laws(f);
     for (size_t i = 0; i < f->list.n; i++) {
-        if (f->list.items[i].run.source == HG_FORECAST_NOTHING)
-            of_regression(f, i, &f->list.items[i].run);
-        f->list.items[i].run.between_sd = f->between_sd;
+        struct hg_forecast_run *run = &f->list.items[i].run;
+
+        if (run->source == HG_FORECAST_NOTHING)
+            of_regression(f, i, run);
+        run->between_sd = f->between_sd;
     }
 }
 
