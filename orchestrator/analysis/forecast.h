@@ -43,20 +43,20 @@ size_t hg_forecast_configuration(struct hg_forecast *f, const json_t *cell, long
 /* A good run of it took so many seconds. */
 void hg_forecast_measure(struct hg_forecast *f, size_t configuration, double seconds);
 
-/* How much whole sweeps of the same cells differ, as a standard deviation of the logarithm: the sweep that is forecast from those that were
- * measured. 0 at first. */
+/* How much whole sweeps of the same cells differ, as a standard deviation of the logarithm: the one to be forecast from the measured ones.
+ * 0 at first. */
 void hg_forecast_set_between(struct hg_forecast *f, double sd);
 
 size_t hg_forecast_measured(const struct hg_forecast *f); /* runs so far */
 size_t hg_forecast_runs(const struct hg_forecast *f, size_t configuration);
 
-/* Forecast of a configuration, computed anew when something was measured or asked since. Lent until then. */
+/* Forecast of a configuration, computed again if anything was measured or asked since the last time. Lent until the next call. */
 const struct hg_forecast_run *hg_forecast_of(struct hg_forecast *f, size_t configuration);
 
 /* Seconds that a further run stays below with this probability; NaN: not known. */
 double hg_forecast_quantile(const struct hg_forecast_run *run, double probability);
 
-/* "as measured", "by a scaling law", ...; of regressions with their keys. */
+/* "as runs of the same configuration took", "by regression over epochs, nodes", ... */
 void hg_forecast_append_source(const struct hg_forecast *f, enum hg_forecast_source source,
                                struct hg_buf *out);
 
@@ -89,7 +89,7 @@ struct hg_pace {
  * both. */
 struct hg_pace hg_forecast_pace(double *starts, size_t n, double *ends, size_t n_ends, size_t most);
 
-/* Cells start in the order of the list. What is drawn at random is the same each time. */
+/* Cells start in the order of the list. Random numbers are the same each time. */
 void hg_forecast_look(struct hg_forecast *f, const struct hg_forecast_work *list, size_t n,
                       struct hg_pace pace, struct hg_outlook *out);
 

@@ -300,7 +300,7 @@ static void test_a_cell_that_runs_has_only_its_rest_left(void **state)
     hg_forecast_free(f);
 }
 
-static void test_many_cells_are_played_in_lumps(void **state)
+static void test_many_cells_are_simulated_in_blocks(void **state)
 {
     static const struct {
         size_t cells, slots;
@@ -350,7 +350,7 @@ int main(void)
         cmocka_unit_test(test_more_runs_narrow_the_interval),
         cmocka_unit_test(test_limits_bound_what_nothing_is_known_of),
         cmocka_unit_test(test_a_cell_that_runs_has_only_its_rest_left),
-        cmocka_unit_test(test_many_cells_are_played_in_lumps),
+        cmocka_unit_test(test_many_cells_are_simulated_in_blocks),
         cmocka_unit_test(test_the_pace_of_runs),
     };
 
