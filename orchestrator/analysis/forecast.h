@@ -74,7 +74,7 @@ struct hg_outlook {
     struct hg_estimate device_hours; /* of the cells that are forecast */
     struct hg_estimate seconds;      /* until the last one ends; NaN if some cells have no bound */
     bool at_most;                    /* seconds.value counts time limits: it is a bound */
-    double limit_hours;              /* device-hours of cells without forecast, by their limits */
+    double limit_hours; /* device-hours of cells without forecast: their limits' rest */
     size_t cells[HG_FORECAST_SOURCES]; /* how many, by source */
     size_t endless;                    /* of those without forecast: without a limit, too */
 };

@@ -66,6 +66,11 @@ static double stretch(struct simulation *s, double freedom)
 
 /* ---- One round ---- */
 
+static double passed_s(const struct hg_forecast_work *w)
+{
+    return isnan(w->elapsed_s) ? 0 : w->elapsed_s;
+}
+
 static double known(double sd)
 {
     return isnan(sd) ? 0 : sd;
@@ -148,7 +153,7 @@ static void simulate_work(struct simulation *s, const struct hg_forecast_work *w
 
     for (size_t left = w->n; left;) {
         size_t cells = left < s->block ? left : s->block;
-        double t = draw_time(s, w, cells) - (isnan(w->elapsed_s) ? 0 : w->elapsed_s);
+        double t = fmax(0, draw_time(s, w, cells) - passed_s(w));
 
         left -= cells;
         if (counts)
@@ -209,7 +214,7 @@ static bool count(struct simulation *s, struct hg_outlook *out, size_t *cells, s
         if (run->source != HG_FORECAST_NOTHING)
             continue;
         out->endless += w->limit_s > 0 ? 0 : w->n;
-        out->limit_hours += (double)w->n * w->devices * w->limit_s / 3600;
+        out->limit_hours += (double)w->n * w->devices * fmax(0, w->limit_s - passed_s(w)) / 3600;
         out->at_most = true;
     }
     return spread;

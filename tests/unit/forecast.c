@@ -300,6 +300,24 @@ static void test_a_cell_that_runs_has_only_its_rest_left(void **state)
     hg_forecast_free(f);
 }
 
+static void test_a_cell_that_runs_has_only_the_rest_of_its_limit_left(void **state)
+{
+    struct hg_forecast *f = hg_forecast_create();
+    struct hg_forecast_work list[] = { { configure(f, 0, 1, 1, 1), 1, 2, 3600, 600 },
+                                       { configure(f, 0, 1, 1, 1), 1, 2, 3600, NAN } };
+    struct hg_outlook o;
+
+    (void)state;
+    hg_forecast_look(f, list, 2, (struct hg_pace){ 1, 0 }, &o);
+    assert_near(o.limit_hours, 2 * (3000 + 3600) / 3600.0, 1e-12);
+    assert_near(o.seconds.value, 3000 + 3600, 1e-12);
+    list[0].elapsed_s = 4000; /* Slurm is late: the next one cannot start before now */
+    hg_forecast_look(f, list, 2, (struct hg_pace){ 1, 0 }, &o);
+    assert_near(o.limit_hours, 2, 1e-12);
+    assert_near(o.seconds.value, 3600, 1e-12);
+    hg_forecast_free(f);
+}
+
 static void test_many_cells_are_simulated_in_blocks(void **state)
 {
     static const struct {
@@ -350,6 +368,7 @@ int main(void)
         cmocka_unit_test(test_more_runs_narrow_the_interval),
         cmocka_unit_test(test_limits_bound_what_nothing_is_known_of),
         cmocka_unit_test(test_a_cell_that_runs_has_only_its_rest_left),
+        cmocka_unit_test(test_a_cell_that_runs_has_only_the_rest_of_its_limit_left),
         cmocka_unit_test(test_many_cells_are_simulated_in_blocks),
         cmocka_unit_test(test_the_pace_of_runs),
     };
