@@ -93,4 +93,17 @@ struct hg_pace hg_forecast_pace(double *starts, size_t n, double *ends, size_t n
 void hg_forecast_look(struct hg_forecast *f, const struct hg_forecast_work *list, size_t n,
                       struct hg_pace pace, struct hg_outlook *out);
 
+/* Append where the times are from: "24 cells as runs of the same configuration took, 8 cells by regression over epochs, lr". */
+void hg_outlook_append_sources(const struct hg_forecast *f, const struct hg_outlook *o,
+                               struct hg_buf *out);
+
+/* Append "3.4 device-hours (3.1 to 3.8), and at most 2 by time limits", or the part of it that applies. */
+void hg_outlook_append_hours(const struct hg_outlook *o, struct hg_buf *out);
+
+/* Append "12 min (10 min to 15 min)", "at most 30 min" or "not known"; passed_s later that much less. */
+void hg_outlook_append_time(const struct hg_outlook *o, double passed_s, struct hg_buf *out);
+
+/* All of it for programs. A new reference. */
+json_t *hg_outlook_json(const struct hg_outlook *o, struct hg_pace pace);
+
 #endif

@@ -84,7 +84,7 @@ def simulate(kind):
         took = seconds(record["cell"])
         hours += took * record["cell"].get("nodes", 1) / 3600
         last = max(last, heapq.heapreplace(free, free[0] + took) + took)
-    if "by the time limit, at most" in forecast["cells"] or "low" not in forecast["seconds"]:
+    if {"limit", "unknown"} & set(forecast["cells"]) or "low" not in forecast["seconds"]:
         return None
     return [(abs(math.log(forecast[key]["value"] / real)), forecast[key]["low"] <= real <= forecast[key]["high"],
              forecast[key]["high"] / forecast[key]["low"]) for key, real in (("device_hours", hours), ("seconds", last))]
