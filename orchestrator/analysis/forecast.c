@@ -8,7 +8,6 @@
 #include "base/map.h"
 #include "base/vec.h"
 #include "analysis/forecast_model.h"
-#include "results/laws.h"
 
 /* The spread of all configurations counts in each one's own like so many further runs. */
 #define PRIOR_FREEDOM 10.0
@@ -19,10 +18,18 @@ struct hg_forecast *hg_forecast_create(void)
     return hg_alloc_zeroed(1, sizeof(struct hg_forecast));
 }
 
+static void forget_laws(struct hg_forecast *f)
+{
+    for (size_t i = 0; i < f->n_laws; i++)
+        free(f->laws[i]);
+    free(f->laws);
+}
+
 void hg_forecast_free(struct hg_forecast *f)
 {
     if (!f)
         return;
+    forget_laws(f);
     hg_regression_free(f->regression);
     hg_frame_done(&f->frame);
     hg_map_done(&f->index);
@@ -68,7 +75,6 @@ size_t hg_forecast_configuration(struct hg_forecast *f, const json_t *cell, long
     f->n_families += family == f->n_families;
     *HG_VEC_PUSH(&f->list) =
         (struct hg_forecast_configuration){ .devices = (double)devices, .family = family };
-    f->stale = true;
     return number;
 }
 
@@ -85,8 +91,8 @@ void hg_forecast_measure(struct hg_forecast *f, size_t configuration, double sec
 
 void hg_forecast_set_between(struct hg_forecast *f, double sd)
 {
-    f->stale = f->stale || sd != f->between_sd;
     f->between_sd = sd;
+    f->n_forecast = 0;
 }
 
 size_t hg_forecast_measured(const struct hg_forecast *f)
@@ -172,113 +178,129 @@ static void of_regression(const struct hg_forecast *f, size_t i, struct hg_forec
 
 /* ---- Laws of scaling ---- */
 
-static int by_devices(const void *pa, const void *pb)
-{
-    const struct hg_law_point *a = pa, *b = pb;
+/* A configuration that was measured. */
+struct place {
+    size_t family;
+    double devices;
+    const struct hg_moments *log;
+};
 
-    return (a->p > b->p) - (a->p < b->p);
+static int by_family_and_devices(const void *pa, const void *pb)
+{
+    const struct place *a = pa, *b = pb;
+
+    if (a->family != b->family)
+        return a->family < b->family ? -1 : 1;
+    return (a->devices > b->devices) - (a->devices < b->devices);
 }
 
 /* Runs on as many devices are one point, however these are spread over nodes. */
-static void add_point(struct hg_law_point *points, size_t *n, double p, const struct hg_moments *m)
+static size_t make_points(const struct place *places, size_t n, struct hg_law_point *points)
 {
-    size_t i = 0;
-
-    while (i < *n && points[i].p != p)
-        i++;
-    if (i == *n)
-        points[(*n)++] = (struct hg_law_point){ .p = p };
-    hg_moments_add(&points[i].log, m);
-}
-
-static bool fit_law(const struct hg_law_point *points, size_t n, struct hg_law_fit *fit)
-{
-    return (!hg_laws_fit(HG_LAW_USL, points, n, fit) && !fit->lack_of_fit) ||
-           (!hg_laws_fit(HG_LAW_AMDAHL, points, n, fit) && !fit->lack_of_fit);
-}
-
-static void of_law(const struct hg_law_fit *fit, double p, struct hg_forecast_run *run)
-{
-    struct hg_estimate e = hg_laws_predict(fit, p);
-    double t = hg_stats_t_quantile(0.5 + HG_STATS_LEVEL / 2, fit->freedom);
-
-    if (isnan(e.value))
-        return;
-    run->source = HG_FORECAST_LAW;
-    run->center = e.value;
-    run->run_sd = sqrt(fit->variance);
-    run->own_sd = sqrt(fmax(0, (e.high - e.value) * (e.high - e.value) / t / t - fit->variance));
-    run->freedom = fit->freedom;
-}
-
-/* Configurations that differ in devices only: list[0] to list[n - 1]. Those that no law gives a time are left as they are. */
-static void try_law(struct hg_forecast *f, const size_t *list, size_t n)
-{
-    struct hg_law_point *points = hg_alloc((n + 1) * sizeof *points);
-    struct hg_law_fit fit;
-    size_t measured = 0;
-    double base, most;
+    size_t count = 0;
 
     for (size_t i = 0; i < n; i++) {
-        const struct hg_forecast_configuration *c = &f->list.items[list[i]];
-
-        if (c->log.n && c->devices > 0)
-            add_point(points, &measured, c->devices, &c->log);
+        if (i == 0 || places[i].devices != places[i - 1].devices)
+            points[count++] = (struct hg_law_point){ .p = places[i].devices / places[0].devices };
+        hg_moments_add(&points[count - 1].log, places[i].log);
     }
-    qsort(points, measured, sizeof *points, by_devices);
-    base = measured ? points[0].p : 1;
-    most = measured ? points[measured - 1].p : 0;
-    for (size_t i = 0; i < measured; i++)
-        points[i].p /= base;
-    if (measured > 2 && fit_law(points, measured, &fit))
-        for (size_t i = 0; i < n; i++) {
-            struct hg_forecast_configuration *c = &f->list.items[list[i]];
-
-            if (!c->log.n && c->devices >= base && c->devices <= LAW_REACH * most)
-                of_law(&fit, c->devices / base, &c->run);
-        }
-    free(points);
+    return count;
 }
 
-static void try_laws(struct hg_forecast *f)
+static bool fits(enum hg_law law, const struct hg_law_point *points, size_t n,
+                 struct hg_law_fit *fit)
 {
-    size_t *first = hg_alloc_zeroed(f->n_families + 2, sizeof *first);
-    size_t *sorted = hg_alloc((f->list.n + 1) * sizeof *sorted);
+    return !hg_laws_fit(law, points, n, fit) && !fit->lack_of_fit;
+}
 
-    for (size_t i = 0; i < f->list.n; i++)
-        first[f->list.items[i].family + 2]++;
-    for (size_t i = 2; i < f->n_families + 2; i++)
-        first[i] += first[i - 1];
-    for (size_t i = 0; i < f->list.n; i++)
-        sorted[first[f->list.items[i].family + 1]++] = i;
-    for (size_t i = 0; i < f->n_families; i++)
-        try_law(f, sorted + first[i], first[i + 1] - first[i]);
-    free(first);
-    free(sorted);
+/* Of one family's places; NULL: there is none. */
+static struct hg_forecast_law *find_law(const struct place *places, size_t n)
+{
+    struct hg_law_point *points = hg_alloc(n * sizeof *points);
+    size_t count = make_points(places, n, points);
+    struct hg_forecast_law *law = hg_alloc(sizeof *law);
+
+    law->base = places[0].devices;
+    law->most = places[n - 1].devices;
+    if (count < 3 || (!fits(HG_LAW_USL, points, count, &law->fit) &&
+                      !fits(HG_LAW_AMDAHL, points, count, &law->fit))) {
+        free(law);
+        law = NULL;
+    }
+    free(points);
+    return law;
+}
+
+static void find_laws(struct hg_forecast *f)
+{
+    struct place *places = hg_alloc((f->list.n + 1) * sizeof *places);
+    size_t n = 0;
+
+    for (size_t i = 0; i < f->list.n; i++) {
+        const struct hg_forecast_configuration *c = &f->list.items[i];
+
+        if (c->log.n && c->devices > 0)
+            places[n++] = (struct place){ c->family, c->devices, &c->log };
+    }
+    qsort(places, n, sizeof *places, by_family_and_devices);
+    forget_laws(f);
+    f->laws = hg_alloc_zeroed(f->n_families + 1, sizeof *f->laws);
+    f->n_laws = f->n_families;
+    for (size_t i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && places[end].family == places[i].family;)
+            end++;
+        f->laws[places[i].family] = find_law(places + i, end - i);
+    }
+    free(places);
+}
+
+static bool of_law(const struct hg_forecast *f, const struct hg_forecast_configuration *c,
+                   struct hg_forecast_run *run)
+{
+    const struct hg_forecast_law *law = c->family < f->n_laws ? f->laws[c->family] : NULL;
+    struct hg_estimate e;
+    double t;
+
+    if (!law || c->devices < law->base || c->devices > LAW_REACH * law->most)
+        return false;
+    e = hg_laws_predict(&law->fit, c->devices / law->base);
+    if (isnan(e.value))
+        return false;
+    t = (e.high - e.value) / hg_stats_t_quantile(0.5 + HG_STATS_LEVEL / 2, law->fit.freedom);
+    run->source = HG_FORECAST_LAW;
+    run->center = e.value;
+    run->run_sd = sqrt(law->fit.variance);
+    run->own_sd = sqrt(fmax(0, t * t - law->fit.variance));
+    run->freedom = law->fit.freedom;
+    return true;
+}
+
+/* ---- All of them ---- */
+
+static struct hg_forecast_run forecast(const struct hg_forecast *f, size_t i)
+{
+    const struct hg_forecast_configuration *c = &f->list.items[i];
+    struct hg_forecast_run run = { .source = HG_FORECAST_NOTHING, .center = NAN };
+
+    if (c->log.n)
+        run = of_runs(f, &c->log);
+    else if (!of_law(f, c, &run))
+        of_regression(f, i, &run);
+    run.between_sd = f->between_sd;
+    return run;
 }
 
 void hg_forecast_fit(struct hg_forecast *f)
 {
-    if (!f->stale)
-        return;
-    f->stale = false;
-    pool(f);
-    regress(f);
-    for (size_t i = 0; i < f->list.n; i++) {
-        struct hg_forecast_configuration *c = &f->list.items[i];
-
-        c->run = (struct hg_forecast_run){ .source = HG_FORECAST_NOTHING, .center = NAN };
-        if (c->log.n)
-            c->run = of_runs(f, &c->log);
+    if (f->stale) {
+        pool(f);
+        regress(f);
+        find_laws(f);
+        f->stale = false;
+        f->n_forecast = 0;
     }
-    try_laws(f);
-    for (size_t i = 0; i < f->list.n; i++) {
-        struct hg_forecast_run *run = &f->list.items[i].run;
-
-        if (run->source == HG_FORECAST_NOTHING)
-            of_regression(f, i, run);
-        run->between_sd = f->between_sd;
-    }
+    for (; f->n_forecast < f->list.n; f->n_forecast++)
+        f->list.items[f->n_forecast].run = forecast(f, f->n_forecast);
 }
 
 const struct hg_forecast_run *hg_forecast_of(struct hg_forecast *f, size_t configuration)
