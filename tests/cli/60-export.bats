@@ -11,7 +11,7 @@ setup() {
     [[ "$output" != *"without SQLite"* ]] || skip "built without SQLite"
 }
 
-# results MEMBERS: two sets' worth of kinds, names that need quotes or differ in case only, attempts
+# a result set: values of every kind, names that need quotes or differ in case only, two attempts of a cell
 results() {
     jq -n '{schema: "hpcgrid-results/1", name: "x", source: "a \"place\"", results: [
         {id: "c-000000000001", attempt: "1.0", cell: {nodes: 1, lr: 0.5, LR: 7, name: "007", ok: true, "a\"b": "x"}, status: "failed", train_s: null},
