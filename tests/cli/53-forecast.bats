@@ -53,6 +53,9 @@ duration     at most 6h 00m, 2 at a time (limits.running)' ]
     jq -e '.forecast | .runs == "001" and .cells == {"measured": 12} and .at_a_time == 2
         and (.device_hours | .low < 1.275 and .high > 1.275 and .low > 1.1 and .high < 1.5)
         and (.seconds | .value > 2200 and .value < 3200)' out
+    # of adaptive repeats the first round
+    jq '.repeats = {min: 3, max: 9, until: "1%"}' m.json >n.json && "$hpcgrid" plan n.json --forecast --json >out
+    [ "$(jq -c .forecast.cells out)" = '{"measured":12}' ]
     # epochs 3 and 16 lie between, and not too far from, what was measured; 64 does not
     jq '.axes.epochs = [3, 16, 64] | .repeats = 1' m.json >n.json && mv n.json m.json
     plan --json >out
@@ -89,7 +92,7 @@ duration     at most 6h 00m, 2 at a time (limits.running)' ]
 
 @test "status shows what is left of a run" {
     measured 001 '100 * .epochs * (1 + .repeat / 100)'
-    "$hpcgrid" plan m.json --out reports/m/002 >/dev/null
+    measured 002 '9000' # no journal says that they are good, and they are not of an earlier run
     run "$hpcgrid" status m --no-poll
     [ "$status" = 0 ]
     echo "$output"

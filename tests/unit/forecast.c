@@ -318,6 +318,30 @@ static void test_a_cell_that_runs_has_only_the_rest_of_its_limit_left(void **sta
     hg_forecast_free(f);
 }
 
+static void test_the_time_that_is_left_shrinks_and_is_never_negative(void **state)
+{
+    static const struct {
+        struct hg_outlook outlook;
+        double passed_s;
+        const char *text;
+    } cases[] = {
+        { { .seconds = { 600, 480, 720, true } }, 0, "10m 00s (8m 00s to 12m 00s)" },
+        { { .seconds = { 600, 480, 720, true } }, 540, "60.0 s (0.00 s to 3m 00s)" },
+        { { .seconds = { 600, 480, 720, true }, .at_most = true }, 0, "at most 10m 00s" },
+        { { .seconds = { 600, 0, 0, false } }, 0, "10m 00s" },
+        { { .seconds = HG_ESTIMATE_NONE }, 0, "not known" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < N_OF(cases); i++) {
+        struct hg_buf out = HG_BUF_INIT;
+
+        hg_outlook_append_time(&cases[i].outlook, cases[i].passed_s, &out);
+        assert_string_equal(hg_buf_str(&out), cases[i].text);
+        hg_buf_done(&out);
+    }
+}
+
 static void test_many_cells_are_simulated_in_blocks(void **state)
 {
     static const struct {
@@ -369,6 +393,7 @@ int main(void)
         cmocka_unit_test(test_limits_bound_what_nothing_is_known_of),
         cmocka_unit_test(test_a_cell_that_runs_has_only_its_rest_left),
         cmocka_unit_test(test_a_cell_that_runs_has_only_the_rest_of_its_limit_left),
+        cmocka_unit_test(test_the_time_that_is_left_shrinks_and_is_never_negative),
         cmocka_unit_test(test_many_cells_are_simulated_in_blocks),
         cmocka_unit_test(test_the_pace_of_runs),
     };
