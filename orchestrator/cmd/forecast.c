@@ -387,7 +387,7 @@ static bool is_left(const struct hg_run_cell *cell)
     return cell->state <= HG_CELL_RUNNING;
 }
 
-/* Neighbours of one configuration that wait are one entry. */
+/* Neighbours that wait, of one configuration and with one limit, are one entry. */
 static size_t list_work(struct hg_eta *e, const struct hg_run_state *state, double now_s,
                         struct hg_forecast_work *list)
 {
@@ -406,7 +406,8 @@ static size_t list_work(struct hg_eta *e, const struct hg_run_state *state, doub
             e->left.held += hg_cell_is_held(cell);
             if (hg_cell_is_held(cell))
                 continue;
-            if (!runs && n && list[n - 1].configuration == number && isnan(list[n - 1].elapsed_s))
+            if (!runs && n && list[n - 1].configuration == number &&
+                list[n - 1].limit_s == e->batches[b].limit_s && isnan(list[n - 1].elapsed_s))
                 list[n - 1].n++;
             else
                 list[n++] = (struct hg_forecast_work){
