@@ -8,7 +8,6 @@
 #include "base/map.h"
 #include "base/vec.h"
 #include "analysis/forecast_model.h"
-#include "results/laws.h"
 
 /* The spread of all configurations counts in each one's own like so many further runs. */
 #define PRIOR_FREEDOM 10.0
@@ -19,10 +18,18 @@ struct hg_forecast *hg_forecast_create(void)
     return hg_alloc_zeroed(1, sizeof(struct hg_forecast));
 }
 
+static void forget_laws(struct hg_forecast *f)
+{
+    for (size_t i = 0; i < f->n_laws; i++)
+        free(f->laws[i]);
+    free(f->laws);
+}
+
 void hg_forecast_free(struct hg_forecast *f)
 {
     if (!f)
         return;
+    forget_laws(f);
     hg_regression_free(f->regression);
     hg_frame_done(&f->frame);
     hg_map_done(&f->index);
@@ -68,29 +75,24 @@ size_t hg_forecast_configuration(struct hg_forecast *f, const json_t *cell, long
     f->n_families += family == f->n_families;
     *HG_VEC_PUSH(&f->list) =
         (struct hg_forecast_configuration){ .devices = (double)devices, .family = family };
-    f->stale = true;
     return number;
 }
 
 void hg_forecast_measure(struct hg_forecast *f, size_t configuration, double seconds)
 {
-    struct hg_moments *m = &f->list.items[configuration].log;
-    double step = log(seconds) - m->mean;
+    struct hg_moments run;
 
-    if (!(seconds > 0) || !isfinite(seconds))
+    if (!hg_moments_make(&seconds, 1, &run))
         return;
-    m->n++;
-    m->mean += step / (double)m->n;
-    m->squares += step * (log(seconds) - m->mean);
-    m->freedom = m->n - 1;
+    hg_moments_add(&f->list.items[configuration].log, &run);
     f->measured++;
     f->stale = true;
 }
 
 void hg_forecast_set_between(struct hg_forecast *f, double sd)
 {
-    f->stale = f->stale || sd != f->between_sd;
     f->between_sd = sd;
+    f->n_forecast = 0;
 }
 
 size_t hg_forecast_measured(const struct hg_forecast *f)
@@ -110,7 +112,6 @@ static void pool(struct hg_forecast *f)
     double squares = 0;
 
     f->freedom = 0;
-    f->runs_each = 0;
     for (size_t i = 0; i < f->list.n; i++) {
         squares += f->list.items[i].log.squares;
         f->freedom += (double)f->list.items[i].log.freedom;
@@ -144,10 +145,9 @@ static struct hg_forecast_run of_runs(const struct hg_forecast *f, const struct 
 
     if (prior > 0)
         variance += prior * (f->variance * f->freedom - m->squares) / others;
-    variance /= freedom;
-
-    if (!(freedom > 0) &&
-        f->regression) { /* what the regression cannot explain is more than that */
+    variance /= freedom; /* NaN without any repeat */
+    if (!(freedom > 0) && f->regression) {
+        /* an upper bound: it includes what the regression does not explain */
         variance = hg_regression_variance(f->regression);
         freedom = hg_regression_freedom(f->regression);
     }
@@ -159,12 +159,12 @@ static struct hg_forecast_run of_runs(const struct hg_forecast *f, const struct 
                                      .runs = m->n };
 }
 
-static bool of_regression(const struct hg_forecast *f, size_t i, struct hg_forecast_run *run)
+static void of_regression(const struct hg_forecast *f, size_t i, struct hg_forecast_run *run)
 {
     double place[HG_REGRESSION_MAX], leverage = 0, variance, noise;
 
     if (!f->regression || !hg_regression_predict(f->regression, i, &run->center, place))
-        return false;
+        return;
     for (size_t j = 0; j < hg_regression_size(f->regression); j++)
         leverage += place[j] * place[j];
     variance = hg_regression_variance(f->regression);
@@ -174,123 +174,133 @@ static bool of_regression(const struct hg_forecast *f, size_t i, struct hg_forec
     run->own_sd = sqrt(fmax(0, variance - noise / f->runs_each));
     run->run_sd = sqrt(noise);
     run->freedom = hg_regression_freedom(f->regression);
-    return true;
 }
 
 /* ---- Laws of scaling ---- */
 
-static int by_devices(const void *pa, const void *pb)
-{
-    const struct hg_law_point *a = pa, *b = pb;
+/* A configuration that was measured. */
+struct place {
+    size_t family;
+    double devices;
+    const struct hg_moments *log;
+};
 
-    return (a->p > b->p) - (a->p < b->p);
+static int by_family_and_devices(const void *pa, const void *pb)
+{
+    const struct place *a = pa, *b = pb;
+
+    if (a->family != b->family)
+        return a->family < b->family ? -1 : 1;
+    return (a->devices > b->devices) - (a->devices < b->devices);
 }
 
 /* Runs on as many devices are one point, however these are spread over nodes. */
-static void add_point(struct hg_law_point *points, size_t *n, double p, const struct hg_moments *m)
+static size_t make_points(const struct place *places, size_t n, struct hg_law_point *points)
 {
-    for (size_t i = 0; i < *n; i++) {
-        struct hg_moments *have = &points[i].log;
-        double step = m->mean - have->mean, a = (double)have->n, b = (double)m->n;
+    size_t count = 0;
 
-        if (points[i].p != p)
-            continue;
-        have->squares += m->squares + step * step * a * b / (a + b);
-        have->mean += step * b / (a + b);
-        have->n += m->n;
-        have->freedom = have->n - 1;
-        return;
+    for (size_t i = 0; i < n; i++) {
+        if (i == 0 || places[i].devices != places[i - 1].devices)
+            points[count++] = (struct hg_law_point){ .p = places[i].devices / places[0].devices };
+        hg_moments_add(&points[count - 1].log, places[i].log);
     }
-    points[(*n)++] = (struct hg_law_point){ p, *m };
+    return count;
 }
 
-static bool fit_law(const struct hg_law_point *points, size_t n, struct hg_law_fit *fit)
+static bool fits(enum hg_law law, const struct hg_law_point *points, size_t n,
+                 struct hg_law_fit *fit)
 {
-    return (!hg_laws_fit(HG_LAW_USL, points, n, fit) && !fit->lack_of_fit) ||
-           (!hg_laws_fit(HG_LAW_AMDAHL, points, n, fit) && !fit->lack_of_fit);
+    return !hg_laws_fit(law, points, n, fit) && !fit->lack_of_fit;
 }
 
-static bool of_law(const struct hg_law_fit *fit, double p, struct hg_forecast_run *run)
+/* Of one family's places; NULL: there is none. */
+static struct hg_forecast_law *find_law(const struct place *places, size_t n)
 {
-    struct hg_estimate e = hg_laws_predict(fit, p);
-    double t = hg_stats_t_quantile(0.5 + HG_STATS_LEVEL / 2, fit->freedom);
+    struct hg_law_point *points = hg_alloc(n * sizeof *points);
+    size_t count = make_points(places, n, points);
+    struct hg_forecast_law *law = hg_alloc(sizeof *law);
 
+    law->base = places[0].devices;
+    law->most = places[n - 1].devices;
+    if (count < 3 || (!fits(HG_LAW_USL, points, count, &law->fit) &&
+                      !fits(HG_LAW_AMDAHL, points, count, &law->fit))) {
+        free(law);
+        law = NULL;
+    }
+    free(points);
+    return law;
+}
+
+static void find_laws(struct hg_forecast *f)
+{
+    struct place *places = hg_alloc((f->list.n + 1) * sizeof *places);
+    size_t n = 0;
+
+    for (size_t i = 0; i < f->list.n; i++) {
+        const struct hg_forecast_configuration *c = &f->list.items[i];
+
+        if (c->log.n && c->devices > 0)
+            places[n++] = (struct place){ c->family, c->devices, &c->log };
+    }
+    qsort(places, n, sizeof *places, by_family_and_devices);
+    forget_laws(f);
+    f->laws = hg_alloc_zeroed(f->n_families + 1, sizeof *f->laws);
+    f->n_laws = f->n_families;
+    for (size_t i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && places[end].family == places[i].family;)
+            end++;
+        f->laws[places[i].family] = find_law(places + i, end - i);
+    }
+    free(places);
+}
+
+static bool of_law(const struct hg_forecast *f, const struct hg_forecast_configuration *c,
+                   struct hg_forecast_run *run)
+{
+    const struct hg_forecast_law *law = c->family < f->n_laws ? f->laws[c->family] : NULL;
+    struct hg_estimate e;
+    double t;
+
+    if (!law || c->devices < law->base || c->devices > LAW_REACH * law->most)
+        return false;
+    e = hg_laws_predict(&law->fit, c->devices / law->base);
     if (isnan(e.value))
         return false;
+    t = (e.high - e.value) / hg_stats_t_quantile(0.5 + HG_STATS_LEVEL / 2, law->fit.freedom);
     run->source = HG_FORECAST_LAW;
     run->center = e.value;
-    run->run_sd = sqrt(fit->variance);
-    run->own_sd = sqrt(fmax(0, (e.high - e.value) * (e.high - e.value) / t / t - fit->variance));
-    run->freedom = fit->freedom;
+    run->run_sd = sqrt(law->fit.variance);
+    run->own_sd = sqrt(fmax(0, t * t - law->fit.variance));
+    run->freedom = law->fit.freedom;
     return true;
 }
 
-/* Configurations that differ in devices only: list[0] to list[n - 1]. Those that no law gives a time are left as they are. */
-static void try_law(struct hg_forecast *f, const size_t *list, size_t n)
+/* ---- All of them ---- */
+
+static struct hg_forecast_run forecast(const struct hg_forecast *f, size_t i)
 {
-    struct hg_law_point *points = hg_alloc((n + 1) * sizeof *points);
-    struct hg_law_fit fit;
-    size_t measured = 0;
-    double base, most;
+    const struct hg_forecast_configuration *c = &f->list.items[i];
+    struct hg_forecast_run run = { .source = HG_FORECAST_NOTHING, .center = NAN };
 
-    for (size_t i = 0; i < n; i++) {
-        const struct hg_forecast_configuration *c = &f->list.items[list[i]];
-
-        if (c->log.n && c->devices > 0)
-            add_point(points, &measured, c->devices, &c->log);
-    }
-    qsort(points, measured, sizeof *points, by_devices);
-    base = measured ? points[0].p : 1;
-    most = measured ? points[measured - 1].p : 0;
-    for (size_t i = 0; i < measured; i++)
-        points[i].p /= base;
-    if (measured > 2 && fit_law(points, measured, &fit))
-        for (size_t i = 0; i < n; i++) {
-            struct hg_forecast_configuration *c = &f->list.items[list[i]];
-
-            if (!c->log.n && c->devices >= base && c->devices <= LAW_REACH * most)
-                of_law(&fit, c->devices / base, &c->run);
-        }
-    free(points);
-}
-
-static void try_laws(struct hg_forecast *f)
-{
-    size_t *first = hg_alloc_zeroed(f->n_families + 2, sizeof *first);
-    size_t *sorted = hg_alloc((f->list.n + 1) * sizeof *sorted);
-
-    for (size_t i = 0; i < f->list.n; i++)
-        first[f->list.items[i].family + 2]++;
-    for (size_t i = 2; i < f->n_families + 2; i++)
-        first[i] += first[i - 1];
-    for (size_t i = 0; i < f->list.n; i++)
-        sorted[first[f->list.items[i].family + 1]++] = i;
-    for (size_t i = 0; i < f->n_families; i++)
-        try_law(f, sorted + first[i], first[i + 1] - first[i]);
-    free(first);
-    free(sorted);
+    if (c->log.n)
+        run = of_runs(f, &c->log);
+    else if (!of_law(f, c, &run))
+        of_regression(f, i, &run);
+    run.between_sd = f->between_sd;
+    return run;
 }
 
 void hg_forecast_fit(struct hg_forecast *f)
 {
-    if (!f->stale)
-        return;
-    f->stale = false;
-    pool(f);
-    regress(f);
-    for (size_t i = 0; i < f->list.n; i++) {
-        struct hg_forecast_configuration *c = &f->list.items[i];
-
-        c->run = (struct hg_forecast_run){ .source = HG_FORECAST_NOTHING, .center = NAN };
-        if (c->log.n)
-            c->run = of_runs(f, &c->log);
+    if (f->stale) {
+        pool(f);
+        regress(f);
+        find_laws(f);
+        f->stale = false;
+        f->n_forecast = 0;
     }
-    try_laws(f);
-    for (size_t i = 0; i < f->list.n; i++) {
-        if (f->list.items[i].run.source == HG_FORECAST_NOTHING)
-            of_regression(f, i, &f->list.items[i].run);
-        f->list.items[i].run.between_sd = f->between_sd;
-    }
+    for (; f->n_forecast < f->list.n; f->n_forecast++)
+        f->list.items[f->n_forecast].run = forecast(f, f->n_forecast);
 }
 
 const struct hg_forecast_run *hg_forecast_of(struct hg_forecast *f, size_t configuration)

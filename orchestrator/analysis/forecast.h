@@ -43,20 +43,20 @@ size_t hg_forecast_configuration(struct hg_forecast *f, const json_t *cell, long
 /* A good run of it took so many seconds. */
 void hg_forecast_measure(struct hg_forecast *f, size_t configuration, double seconds);
 
-/* How much whole sweeps of the same cells differ, as a standard deviation of the logarithm: the sweep that is forecast from those that were
- * measured. 0 at first. */
+/* How much whole sweeps of the same cells differ, as a standard deviation of the logarithm: the one to be forecast from the measured ones.
+ * 0 at first. */
 void hg_forecast_set_between(struct hg_forecast *f, double sd);
 
 size_t hg_forecast_measured(const struct hg_forecast *f); /* runs so far */
 size_t hg_forecast_runs(const struct hg_forecast *f, size_t configuration);
 
-/* Forecast of a configuration, computed anew when something was measured or asked since. Lent until then. */
+/* Forecast of a configuration, computed again if anything was measured or asked since the last time. Lent until the next call. */
 const struct hg_forecast_run *hg_forecast_of(struct hg_forecast *f, size_t configuration);
 
 /* Seconds that a further run stays below with this probability; NaN: not known. */
 double hg_forecast_quantile(const struct hg_forecast_run *run, double probability);
 
-/* "as measured", "by a scaling law", ...; of regressions with their keys. */
+/* "as runs of the same configuration took", "by regression over epochs, nodes", ... */
 void hg_forecast_append_source(const struct hg_forecast *f, enum hg_forecast_source source,
                                struct hg_buf *out);
 
@@ -74,7 +74,7 @@ struct hg_outlook {
     struct hg_estimate device_hours; /* of the cells that are forecast */
     struct hg_estimate seconds;      /* until the last one ends; NaN if some cells have no bound */
     bool at_most;                    /* seconds.value counts time limits: it is a bound */
-    double limit_hours;              /* device-hours of cells without forecast, by their limits */
+    double limit_hours; /* device-hours of cells without forecast: their limits' rest */
     size_t cells[HG_FORECAST_SOURCES]; /* how many, by source */
     size_t endless;                    /* of those without forecast: without a limit, too */
 };
@@ -89,8 +89,21 @@ struct hg_pace {
  * both. */
 struct hg_pace hg_forecast_pace(double *starts, size_t n, double *ends, size_t n_ends, size_t most);
 
-/* Cells start in the order of the list. What is drawn at random is the same each time. */
+/* Cells start in the order of the list. Random numbers are the same each time. */
 void hg_forecast_look(struct hg_forecast *f, const struct hg_forecast_work *list, size_t n,
                       struct hg_pace pace, struct hg_outlook *out);
+
+/* Append where the times are from: "24 cells as runs of the same configuration took, 8 cells by regression over epochs, lr". */
+void hg_outlook_append_sources(const struct hg_forecast *f, const struct hg_outlook *o,
+                               struct hg_buf *out);
+
+/* Append "3.4 device-hours (3.1 to 3.8), and at most 2 by time limits", or the part of it that applies. */
+void hg_outlook_append_hours(const struct hg_outlook *o, struct hg_buf *out);
+
+/* Append "12 min (10 min to 15 min)", "at most 30 min" or "not known"; passed_s later that much less. */
+void hg_outlook_append_time(const struct hg_outlook *o, double passed_s, struct hg_buf *out);
+
+/* All of it for programs. A new reference. */
+json_t *hg_outlook_json(const struct hg_outlook *o, struct hg_pace pace);
 
 #endif

@@ -72,9 +72,9 @@ static const struct hg_report_entry *find_mate(const struct hg_builder *b,
     return NULL;
 }
 
-/* Runs that shared a job ran on the same nodes, one right after the other: what these have in common drops out of their ratio. The ratios
- * are then in b->room. Returns how many; 0: too few for an interval, or fewer than half of the runs of a side. Under adaptive
- * repeats, whose intervals count the looks, there are none. */
+/* Runs that shared a job ran on the same nodes, one right after the other: what they have in common cancels in their ratio. The ratios
+ * are then in b->room. Returns how many; 0: too few for an interval, or fewer than half of the runs of a side. Not for
+ * adaptive repeats: their intervals are wider, for each time that one looked whether there are enough runs. */
 static size_t find_pairs(struct hg_builder *b, const struct hg_configuration *c,
                          const struct hg_configuration *base, const struct hg_point *p)
 {
@@ -82,7 +82,7 @@ static size_t find_pairs(struct hg_builder *b, const struct hg_configuration *c,
            least = b->r->statistic == HG_MEDIAN ? HG_STATS_MEDIAN_MIN : HG_STATS_INTERVAL_MIN;
     double *ratios = hg_alloc(c->n_entries * sizeof *ratios);
 
-    for (size_t i = 0; i < c->n_entries && !hg_adaptive_find(b); i++) {
+    for (size_t i = 0; i < c->n_entries; i++) {
         const struct hg_report_entry *own = hg_builder_entry(b, c, i);
         const struct hg_report_entry *other =
             own->shown && !own->state ? find_mate(b, base, own) : NULL;
@@ -119,7 +119,7 @@ static void compare_with_baseline(struct hg_builder *b, const struct hg_configur
         p->speedup.value = 1;
     else if (hg_builder_published(b, c) || hg_builder_published(b, base))
         p->speedup = published_speedup(b, c, base, p);
-    else if ((p->pairs = find_pairs(b, c, base, p)))
+    else if (!hg_adaptive_find(b) && (p->pairs = find_pairs(b, c, base, p)))
         p->speedup = hg_stats_center(b->room, p->pairs, r->statistic);
     else if (r->kind == HG_METRIC_RATE)
         p->speedup = hg_stats_ratio(b->room, p->n, b->room_base, p->base_n, r->statistic);

@@ -14,17 +14,16 @@
 /* One column of the model. */
 struct column {
     size_t key;
-    uint32_t level; /* 1 for this value, 0 for others; 0: a number's logarithm ... */
-    bool square;    /* ... less its mean, squared */
+    uint32_t level; /* of a key that is no number: 1 for this value, 0 for others */
+    bool square;    /* of a number: its logarithm less the mean, squared */
 };
 
 /* What the rows say of a key. */
 struct range {
-    bool used, varies, numeric;
+    bool varies, numeric;
     uint32_t first;
     double low, high, sum; /* logarithms */
-    struct hg_map levels;
-    size_t distinct;
+    struct hg_map levels;  /* its values, numbered as they appear */
 };
 
 struct hg_regression {
@@ -58,17 +57,18 @@ static void survey(struct hg_regression *r, const size_t *rows)
     for (size_t k = 0; k < r->n_keys; k++) {
         struct range *g = &r->ranges[k];
 
-        g->used = is_key(r->f, k);
+        if (!is_key(r->f, k))
+            continue;
         g->first = hg_frame_row(r->f, rows[0])[k];
         g->numeric = true;
         g->low = INFINITY;
         g->high = -INFINITY;
-        for (size_t i = 0; i < r->n && g->used; i++) {
+        for (size_t i = 0; i < r->n; i++) {
             uint32_t value = hg_frame_row(r->f, rows[i])[k];
             double x = log_of(r, value);
 
             g->varies = g->varies || value != g->first;
-            g->distinct += hg_map_put(&g->levels, &value, sizeof value, g->distinct) == g->distinct;
+            hg_map_put(&g->levels, &value, sizeof value, g->levels.n);
             g->numeric = g->numeric && !isnan(x);
             g->low = fmin(g->low, x);
             g->high = fmax(g->high, x);
@@ -89,20 +89,21 @@ static void make_columns(struct hg_regression *r, const size_t *rows, bool squar
 {
     r->p = 1; /* the constant, columns[0] */
     for (size_t k = 0; k < r->n_keys; k++) {
-        struct hg_map seen = HG_MAP_INIT;
+        const struct range *g = &r->ranges[k];
 
-        if (r->ranges[k].varies && r->ranges[k].numeric)
+        if (g->varies && g->numeric)
             add_column(r, (struct column){ .key = k });
-        for (size_t i = 0; i < r->n && r->ranges[k].varies && !r->ranges[k].numeric; i++) {
+        for (size_t i = 0, next = 1; i < r->n && g->varies && !g->numeric; i++) {
             uint32_t value = hg_frame_row(r->f, rows[i])[k];
 
-            if (hg_map_put(&seen, &value, sizeof value, i) == i && value != r->ranges[k].first)
-                add_column(r, (struct column){ .key = k, .level = value ? value : UINT32_MAX });
+            if (hg_map_find(&g->levels, &value, sizeof value) != next)
+                continue;
+            add_column(r, (struct column){ .key = k, .level = value });
+            next++;
         }
-        hg_map_done(&seen);
     }
     for (size_t k = 0; k < r->n_keys && squares; k++)
-        if (r->ranges[k].varies && r->ranges[k].numeric && r->ranges[k].distinct > 2)
+        if (r->ranges[k].varies && r->ranges[k].numeric && r->ranges[k].levels.n > 2)
             add_column(r, (struct column){ .key = k, .square = true });
 }
 
@@ -114,8 +115,8 @@ static double column_of(const struct hg_regression *r, size_t j, const uint32_t 
 
     if (j == 0)
         return 1;
-    if (c->level)
-        return value == (c->level == UINT32_MAX ? 0 : c->level);
+    if (!r->ranges[c->key].numeric)
+        return value == c->level;
     x = log_of(r, value) - r->ranges[c->key].sum / (double)r->n;
     return c->square ? x * x : x;
 }

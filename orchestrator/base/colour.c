@@ -55,19 +55,20 @@ const char *hg_colour_stop(int fd)
 
 void hg_colour_append_message(int fd, const char *line, size_t n, struct hg_buf *out)
 {
-    static const char *const labels[] = { "error:", "warning:" };
+    static const char error[] = "error:", warning[] = "warning:";
+    const char *at = memmem(line, n, warning, strlen(warning)), *label = warning;
+    const char *other = memmem(line, n, error, strlen(error)), *end = line + n;
 
-    for (size_t i = 0; i < 2; i++) {
-        const char *at = memmem(line, n, labels[i], strlen(labels[i]));
-
-        if (!at)
-            continue;
-        hg_buf_append(out, line, (size_t)(at - line));
-        hg_buf_printf(out, "%s%s%s", hg_colour_start(fd, i ? HG_COLOUR_WARNING : HG_COLOUR_BAD),
-                      labels[i], hg_colour_stop(fd));
-        n -= (size_t)(at - line) + strlen(labels[i]);
-        line = at + strlen(labels[i]);
-        break;
+    if (other && !(at && at < other)) {
+        at = other;
+        label = error;
     }
-    hg_buf_append(out, line, n);
+    if (at) {
+        hg_buf_append(out, line, (size_t)(at - line));
+        hg_buf_printf(out, "%s%s%s",
+                      hg_colour_start(fd, label == error ? HG_COLOUR_BAD : HG_COLOUR_WARNING),
+                      label, hg_colour_stop(fd));
+        line = at + strlen(label);
+    }
+    hg_buf_append(out, line, (size_t)(end - line));
 }

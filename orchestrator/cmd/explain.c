@@ -6,8 +6,8 @@
 
 #include "base/bar.h"
 #include "base/text.h"
+#include "cmd/auto_limits.h"
 #include "cmd/cells.h"
-#include "cmd/forecast.h"
 #include "cmd/options.h"
 #include "cmd/print.h"
 #include "matrix/grid.h"

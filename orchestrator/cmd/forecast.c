@@ -2,7 +2,6 @@
 #include "cmd/forecast.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,12 +9,9 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
-#include "base/text.h"
-#include "contract/keys.h"
 #include "matrix/cell.h"
 #include "plan/cells.h"
 #include "plan/files.h"
-#include "plan/plan.h"
 #include "results/contrast.h"
 #include "rundir/attempt_find.h"
 #include "rundir/events.h"
@@ -32,7 +28,6 @@
 
 struct reading {
     struct hg_forecast *f;
-    const struct hg_rundir *rd;
     const struct hg_run_state *state;
     const char *run_key;
     struct hg_attempt_group group;
@@ -118,7 +113,7 @@ static void read_run(struct hg_measured *m, const struct hg_rundir *rd, size_t *
     json_t *plan = hg_plan_read(rd->path, NULL);
     struct hg_run_state *state = plan ? hg_run_state_load(rd->path, NULL) : NULL;
     struct reading r = {
-        .f = m->forecast, .rd = rd, .state = state, .budget = *budget, .each = RESULTS_EACH
+        .f = m->forecast, .state = state, .budget = *budget, .each = RESULTS_EACH
     };
 
     r.group.rd = rd;
@@ -142,15 +137,16 @@ out:
 
 char *hg_measured_root(const struct hg_rundir *rd)
 {
-    char *root = hg_strdup(rd->path);
+    char *folder = hg_fs_dirname(rd->path), *root = hg_fs_dirname(folder);
 
-    for (int i = 0; i < 2; i++) {
-        char *slash = strrchr(root, '/');
-
-        if (slash && slash > root)
-            *slash = '\0';
-    }
+    free(folder);
     return root;
+}
+
+/* How much another run differs from the mean of these. */
+static double between_sd(const struct hg_measured *m)
+{
+    return HG_BETWEEN_DEFAULT * sqrt(1 + 1 / (double)m->runs);
 }
 
 void hg_measured_read(struct hg_measured *m, const char *reports, const char *name, int before)
@@ -175,7 +171,13 @@ void hg_measured_read(struct hg_measured *m, const char *reports, const char *na
     }
     hg_rundir_done(&newest);
     if (m->runs)
-        hg_forecast_set_between(m->forecast, HG_BETWEEN_DEFAULT * sqrt(1 + 1 / (double)m->runs));
+        hg_forecast_set_between(m->forecast, between_sd(m));
+}
+
+void hg_measured_append_runs(const struct hg_measured *m, struct hg_buf *out)
+{
+    if (m->runs)
+        hg_buf_printf(out, " (run %s)", hg_buf_str(&m->from));
 }
 
 void hg_measured_done(struct hg_measured *m)
@@ -183,101 +185,6 @@ void hg_measured_done(struct hg_measured *m)
     hg_forecast_free(m->forecast);
     hg_buf_done(&m->from);
     *m = (struct hg_measured){ 0 };
-}
-
-/* ---- In words ---- */
-
-void hg_outlook_append_sources(const struct hg_forecast *f, const struct hg_outlook *o,
-                               struct hg_buf *out)
-{
-    size_t n = 0;
-
-    for (int s = 0; s < HG_FORECAST_SOURCES; s++) {
-        size_t cells = o->cells[s] - (s == HG_FORECAST_NOTHING ? o->endless : 0);
-
-        if (!cells)
-            continue;
-        hg_buf_printf(out, "%s%zu cell%s ", n++ ? ", " : "", cells, hg_text_s(cells));
-        hg_forecast_append_source(f, (enum hg_forecast_source)s, out);
-    }
-    if (o->endless)
-        hg_buf_printf(out, "%s%zu cell%s without a measured run and without a time limit",
-                      n ? ", " : "", o->endless, hg_text_s(o->endless));
-}
-
-void hg_outlook_append_hours(const struct hg_outlook *o, struct hg_buf *out)
-{
-    const struct hg_estimate *e = &o->device_hours;
-
-    if (!isnan(e->value))
-        hg_buf_printf(out, "%.3g device-hours", e->value);
-    if (!isnan(e->value) && e->has_interval)
-        hg_buf_printf(out, " (%.3g to %.3g)", e->low, e->high);
-    if (o->limit_hours > 0)
-        hg_buf_printf(out, "%sat most %.3g%s by time limits", isnan(e->value) ? "" : ", and ",
-                      o->limit_hours, isnan(e->value) ? " device-hours" : "");
-    if (isnan(e->value) && !(o->limit_hours > 0))
-        hg_buf_puts(out, "device-hours not known");
-}
-
-static void append_span(const struct hg_outlook *o, double passed, struct hg_buf *out)
-{
-    const struct hg_estimate *e = &o->seconds;
-    char value[32], low[32], high[32];
-
-    if (isnan(e->value)) {
-        hg_buf_puts(out, "not known");
-        return;
-    }
-    hg_text_duration_format(fmax(0, e->value - passed), value);
-    hg_text_duration_format(fmax(0, e->low - passed), low);
-    hg_text_duration_format(fmax(0, e->high - passed), high);
-    hg_buf_printf(out, "%s%s", o->at_most ? "at most " : "", value);
-    if (e->has_interval && !o->at_most)
-        hg_buf_printf(out, " (%s to %s)", low, high);
-}
-
-void hg_outlook_append_time(const struct hg_outlook *o, struct hg_buf *out)
-{
-    append_span(o, 0, out);
-}
-
-static json_t *estimate_json(const struct hg_estimate *e, bool at_most)
-{
-    json_t *o = json_pack("{s:o}", at_most ? "at_most" : "value", hg_json_number(e->value));
-
-    if (e->has_interval && !at_most) {
-        json_object_set_new(o, "low", hg_json_number(e->low));
-        json_object_set_new(o, "high", hg_json_number(e->high));
-    }
-    return o;
-}
-
-json_t *hg_outlook_json(const struct hg_forecast *f, const struct hg_outlook *o,
-                        struct hg_pace pace)
-{
-    json_t *out = json_object(), *cells = json_object();
-
-    for (int s = 0; s < HG_FORECAST_SOURCES; s++) {
-        struct hg_buf words = HG_BUF_INIT;
-
-        hg_forecast_append_source(f, (enum hg_forecast_source)s, &words);
-        if (o->cells[s])
-            json_object_set_new(cells, hg_buf_str(&words), json_integer((json_int_t)o->cells[s]));
-        hg_buf_done(&words);
-    }
-    if (!isnan(o->device_hours.value))
-        json_object_set_new(out, "device_hours", estimate_json(&o->device_hours, false));
-    if (!isnan(o->seconds.value) && pace.slots)
-        json_object_set_new(out, "seconds", estimate_json(&o->seconds, o->at_most));
-    if (o->limit_hours > 0)
-        json_object_set_new(out, "device_hours_by_limits", hg_json_number(o->limit_hours));
-    if (pace.slots) {
-        json_object_set_new(out, "at_a_time", json_integer((json_int_t)pace.slots));
-        json_object_set_new(out, "gap_s", hg_json_number(pace.gap_s));
-    }
-    json_object_set_new(out, "cells", cells);
-    return out;
 }
 
 /* ---- A plan ---- */
@@ -317,136 +224,6 @@ void hg_forecast_plan(const struct hg_measured *m, const struct hg_plan *plan, s
     free(list);
 }
 
-/* ---- "time": "auto" ---- */
-
-#define AUTO_SHARE 0.999
-#define AUTO_UNKNOWN 3.0 /* times the only run, where nothing tells how much runs differ */
-#define AUTO_MOST 10.0   /* times the forecast, however little is known */
-
-struct auto_limits {
-    const struct hg_matrix *m;
-    struct hg_measured measured;
-    size_t cells[HG_FORECAST_SOURCES]; /* that asked */
-    size_t cut;                        /* whose limit should be above what the hardware allows */
-};
-
-static double forecast_limit_s(struct auto_limits *l, const json_t *members,
-                               const struct hg_forecast_run **run)
-{
-    struct hg_forecast *f = l->measured.forecast;
-    double limit;
-
-    *run = hg_forecast_of(f, hg_forecast_configuration(f, members, hg_cell_devices(members)));
-    if ((*run)->source == HG_FORECAST_NOTHING)
-        return 0;
-    limit = hg_forecast_quantile(*run, AUTO_SHARE);
-    if (isnan(limit))
-        limit = AUTO_UNKNOWN * exp((*run)->center);
-    return fmax(HG_AUTO_FLOOR_S, fmin(limit, AUTO_MOST * exp((*run)->center)));
-}
-
-static double limit_s(void *context, const json_t *members)
-{
-    struct auto_limits *l = context;
-    const struct hg_hardware *hw =
-        hg_site_find_hardware(l->m->site, json_string_value(json_object_get(members, "hardware")));
-    const struct hg_forecast_run *run;
-    double limit = forecast_limit_s(l, members, &run);
-
-    l->cells[run->source]++;
-    l->cut += hw && hw->max_time_s > 0 && limit > hw->max_time_s;
-    return limit;
-}
-
-static void free_limits(void *context)
-{
-    struct auto_limits *l = context;
-
-    hg_measured_done(&l->measured);
-    free(l);
-}
-
-void hg_auto_limits_set(struct hg_matrix *m, const char *reports)
-{
-    struct hg_buf pointer = HG_BUF_INIT;
-    struct auto_limits *l;
-
-    if (m->site->rehearsal || !*hg_matrix_pointer(m, "time", HG_KEY_TIME_AUTO, &pointer)) {
-        hg_buf_done(&pointer);
-        return;
-    }
-    hg_buf_done(&pointer);
-    l = hg_alloc_zeroed(1, sizeof *l);
-    l->m = m;
-    hg_measured_read(&l->measured, reports, m->name, 0);
-    m->auto_times = (struct hg_auto_times){ .limit_s = limit_s, .free = free_limits, .context = l };
-}
-
-static void append_runs(const struct auto_limits *l, struct hg_buf *out)
-{
-    if (l->measured.from.len)
-        hg_buf_printf(out, " (run %s)", hg_buf_str(&l->measured.from));
-}
-
-void hg_auto_limits_forget(const struct hg_matrix *m)
-{
-    struct auto_limits *l = m->auto_times.context;
-
-    if (l)
-        memset(l->cells, 0, sizeof l->cells);
-    if (l)
-        l->cut = 0;
-}
-
-void hg_auto_limits_append(const struct hg_matrix *m, struct hg_buf *out)
-{
-    const struct auto_limits *l = m->auto_times.context;
-    size_t forecast = 0, nothing = l ? l->cells[HG_FORECAST_NOTHING] : 0;
-    long long raises = m->retry.most[HG_RETRY_TIMEOUT];
-    struct hg_outlook o = { 0 };
-
-    for (int s = 0; s < HG_FORECAST_NOTHING && l; s++)
-        forecast += o.cells[s] = l->cells[s];
-    if (!forecast && !nothing)
-        return;
-    hg_buf_puts(out, "\"auto\" limits: ");
-    hg_outlook_append_sources(l->measured.forecast, &o, out);
-    if (forecast) {
-        append_runs(l, out);
-        hg_buf_printf(out, ", so that 999 of 1000 end in time, at least %d min",
-                      HG_AUTO_FLOOR_S / 60);
-    }
-    if (nothing)
-        hg_buf_printf(out,
-                      "%s%zu cell%s without a measured run, with the partition's default limit",
-                      forecast ? "; " : "", nothing, hg_text_s(nothing));
-    if (l->cut)
-        hg_buf_printf(out, "; %zu of them may need longer than max_time of their hardware", l->cut);
-    raises = raises ? raises : HG_AUTO_RAISES;
-    hg_buf_printf(out, "; after TIMEOUT twice as long, at most %lld time%s", raises,
-                  hg_text_s((size_t)raises));
-}
-
-void hg_auto_limits_append_cell(const struct hg_matrix *m, const json_t *members,
-                                struct hg_buf *out)
-{
-    struct auto_limits *l = m->auto_times.context;
-    const struct hg_forecast_run *run;
-    char limit[32];
-
-    if (!l)
-        return;
-    forecast_limit_s(l, members, &run);
-    if (run->source == HG_FORECAST_NOTHING) {
-        hg_buf_puts(out, "the partition's default: no run tells how long it takes");
-        return;
-    }
-    hg_text_duration_slurm(hg_plan_auto_s(m, members), limit);
-    hg_buf_printf(out, "%s, ", limit);
-    hg_forecast_append_source(l->measured.forecast, run->source, out);
-    append_runs(l, out);
-}
-
 /* ---- A run that goes on ---- */
 
 struct eta_batch {
@@ -458,7 +235,7 @@ struct eta_batch {
 };
 
 struct hg_eta {
-    struct hg_rundir rd; /* borrowed members are copies */
+    struct hg_rundir rd; /* a copy */
     char *run_key;
     struct hg_measured measured; /* in earlier runs; then in this one, too */
     struct eta_batch *batches;
@@ -575,7 +352,7 @@ static void read_new(struct hg_eta *e, const struct hg_run_state *state, size_t 
     if (e->measured.runs) /* own results tell how this sweep differs */
         hg_forecast_set_between(
             e->measured.forecast,
-            HG_BETWEEN_DEFAULT * sqrt(1 + 1 / (double)e->measured.runs) *
+            between_sd(&e->measured) *
                 (1 - (double)e->taken / (double)hg_forecast_measured(e->measured.forecast)));
     hg_attempt_group_forget(&r.group);
 }
@@ -610,7 +387,7 @@ static bool is_left(const struct hg_run_cell *cell)
     return cell->state <= HG_CELL_RUNNING;
 }
 
-/* Neighbours of one configuration that wait are one entry. */
+/* Neighbours that wait, of one configuration and with one limit, are one entry. */
 static size_t list_work(struct hg_eta *e, const struct hg_run_state *state, double now_s,
                         struct hg_forecast_work *list)
 {
@@ -629,7 +406,8 @@ static size_t list_work(struct hg_eta *e, const struct hg_run_state *state, doub
             e->left.held += hg_cell_is_held(cell);
             if (hg_cell_is_held(cell))
                 continue;
-            if (!runs && n && list[n - 1].configuration == number && isnan(list[n - 1].elapsed_s))
+            if (!runs && n && list[n - 1].configuration == number &&
+                list[n - 1].limit_s == e->batches[b].limit_s && isnan(list[n - 1].elapsed_s))
                 list[n - 1].n++;
             else
                 list[n++] = (struct hg_forecast_work){
@@ -670,12 +448,7 @@ void hg_eta_append(const struct hg_eta *e, double now_s, struct hg_buf *out)
 {
     if (e->left.cells == e->left.held)
         return;
-    append_span(&e->left.outlook, now_s - e->left.at_s, out);
+    hg_outlook_append_time(&e->left.outlook, now_s - e->left.at_s, out);
     hg_buf_printf(out, ", %zu at a time (%s): ", e->left.pace.slots, e->left.pace_from);
     hg_outlook_append_sources(e->measured.forecast, &e->left.outlook, out);
-}
-
-const struct hg_forecast *hg_eta_forecast(const struct hg_eta *e)
-{
-    return e->measured.forecast;
 }

@@ -3,7 +3,6 @@
 #define HG_CMD_FORECAST_H
 
 #include "analysis/forecast.h"
-#include "matrix/matrix.h"
 #include "plan/batch.h"
 #include "rundir/rundir.h"
 #include "rundir/runstate.h"
@@ -27,40 +26,14 @@ char *hg_measured_root(const struct hg_rundir *rd);
 void hg_measured_read(struct hg_measured *m, const char *reports, const char *name, int before);
 void hg_measured_done(struct hg_measured *m);
 
-/* Append what cells are forecast by: "24 as runs of the same configuration took, 8 by regression over epochs, lr". */
-void hg_outlook_append_sources(const struct hg_forecast *f, const struct hg_outlook *o,
-                               struct hg_buf *out);
-
-/* Append "3.4 device-hours (3.1 to 3.8)", "and at most 2 by time limits" where it applies. */
-void hg_outlook_append_hours(const struct hg_outlook *o, struct hg_buf *out);
-
-/* Append "12 min (10 min to 15 min)", "at most 30 min", "not known: 3 cells have no time limit". */
-void hg_outlook_append_time(const struct hg_outlook *o, struct hg_buf *out);
-
-/* The same for programs. A new reference. */
-json_t *hg_outlook_json(const struct hg_forecast *f, const struct hg_outlook *o,
-                        struct hg_pace pace);
+/* Append " (run 002, 001)"; nothing if nothing was measured. */
+void hg_measured_append_runs(const struct hg_measured *m, struct hg_buf *out);
 
 /* ---- A plan that was just made ---- */
 
 /* What its cells will take; with adaptive repeats those of the first round. */
 void hg_forecast_plan(const struct hg_measured *m, const struct hg_plan *plan, struct hg_pace pace,
                       struct hg_outlook *out);
-
-/* ---- "time": "auto" ---- */
-
-/* Give the cells of a matrix whose "time" is "auto" their limits: the time that 999 of 1000 runs stay below by the forecast from earlier
- * runs, at least HG_AUTO_FLOOR_S. Does nothing if no cell has it, or in a rehearsal, whose times mean nothing. */
-void hg_auto_limits_set(struct hg_matrix *m, const char *reports);
-
-/* Append what "auto" means for the cells that have asked since: "\"auto\" limits: 24 cells as ... took (run 002, 001); ...". Nothing if
- * none has. */
-void hg_auto_limits_forget(const struct hg_matrix *m);
-void hg_auto_limits_append(const struct hg_matrix *m, struct hg_buf *out);
-
-/* Append what it means for one cell: "00:10:00, as runs of the same configuration took (run 001)". */
-void hg_auto_limits_append_cell(const struct hg_matrix *m, const json_t *members,
-                                struct hg_buf *out);
 
 /* ---- A run that goes on ---- */
 
@@ -88,11 +61,8 @@ void hg_eta_free(struct hg_eta *e);
 const struct hg_left *hg_eta_look(struct hg_eta *e, const struct hg_run_state *state, double now_s,
                                   bool thorough);
 
-/* Append the remaining time with its interval, and where it comes from: "12 min (10 min to 15 min), 4 at once as now: 30 cells as runs of the same
- * configuration took". Nothing if no cell is left. */
+/* Append the remaining time, how many cells at a time, and where the times are from: "12 min (10 min to 15 min), 4 at a time (as now): 30 cells as runs
+ * of the same configuration took". Nothing if no cell is left. */
 void hg_eta_append(const struct hg_eta *e, double now_s, struct hg_buf *out);
-
-/* What it is computed by. Lent. */
-const struct hg_forecast *hg_eta_forecast(const struct hg_eta *e);
 
 #endif

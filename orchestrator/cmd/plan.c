@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "matrix/matrix.h"
+#include "cmd/auto_limits.h"
 #include "cmd/cells.h"
 #include "cmd/forecast.h"
 #include "cmd/options.h"
@@ -194,10 +195,9 @@ static void print_forecast(const struct hg_plan *plan, const struct hg_matrix *m
     hg_outlook_append_hours(&a.outlook, &text);
     hg_buf_puts(&text, "\n             ");
     hg_outlook_append_sources(a.measured.forecast, &a.outlook, &text);
-    if (a.measured.runs)
-        hg_buf_printf(&text, " (run %s)", hg_buf_str(&a.measured.from));
+    hg_measured_append_runs(&a.measured, &text);
     hg_buf_puts(&text, "\nduration     ");
-    hg_outlook_append_time(&a.outlook, &text);
+    hg_outlook_append_time(&a.outlook, 0, &text);
     hg_buf_printf(&text, ", %zu at a time (%s)", a.pace.slots ? a.pace.slots : 1, a.pace_from);
     puts(hg_buf_str(&text));
     hg_buf_done(&text);
@@ -210,7 +210,7 @@ static json_t *forecast_json(const struct hg_plan *plan, const struct hg_matrix 
     json_t *out;
 
     look_ahead(plan, m, &a);
-    out = hg_outlook_json(a.measured.forecast, &a.outlook, a.pace);
+    out = hg_outlook_json(&a.outlook, a.pace);
     json_object_set_new(out, "runs", hg_json_text(hg_buf_str(&a.measured.from)));
     hg_measured_done(&a.measured);
     return out;

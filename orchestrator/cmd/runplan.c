@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "cmd/auto_limits.h"
 #include "cmd/cells.h"
 #include "cmd/changes.h"
 #include "cmd/forecast.h"

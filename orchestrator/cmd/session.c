@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "cmd/forecast.h"
+#include "cmd/auto_limits.h"
 #include "cmd/options.h"
 #include "cmd/picks.h"
 #include "cmd/runbox.h"

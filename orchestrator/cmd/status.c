@@ -354,9 +354,7 @@ static void print_json(const struct view *v)
                                       "pid", (json_int_t)v->owner.who.pid, "command",
                                       hg_json_text(v->owner.command)));
     if (v->left && v->left->cells > v->left->held)
-        json_object_set_new(
-            answer, "left",
-            hg_outlook_json(hg_eta_forecast(v->eta), &v->left->outlook, v->left->pace));
+        json_object_set_new(answer, "left", hg_outlook_json(&v->left->outlook, v->left->pace));
     if (v->starts_s > 0)
         json_object_set_new(answer, "next_start_s", json_real(v->starts_s));
     if (*v->unreachable)

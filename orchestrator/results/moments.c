@@ -30,6 +30,18 @@ struct hg_moments hg_moments_of_mean(double mean, double sd, size_t n)
     return b;
 }
 
+void hg_moments_add(struct hg_moments *a, const struct hg_moments *b)
+{
+    double step = b->mean - a->mean, runs = (double)(a->n + b->n);
+
+    if (!b->n)
+        return;
+    a->squares += b->squares + step * step * (double)a->n * (double)b->n / runs;
+    a->mean += step * (double)b->n / runs;
+    a->freedom += b->freedom + (a->n > 0); /* the distance of the two means is one more */
+    a->n += b->n;
+}
+
 static void set_interval(struct hg_estimate *e, double mean, double error, double df)
 {
     double half = error > 0 ? hg_stats_t_quantile(0.5 + HG_STATS_LEVEL / 2, df) * error : 0;

@@ -231,6 +231,7 @@ END
     jq -e '.per_step and (.cells | map(.name)) == ["batch_size=16, run 1", "batch_size=32, run 1"] and (.ops[0] | .difference_s == .b.self_s - .a.self_s)
         and (.ops | map(.difference_s | fabs) | . == (sort | reverse))' two.json
     report -w 'run 1' | grep -qE '^op +A self +self time .* B self .* B - A self time$'
+    [ "$(jq --slurpfile one one.json '[.ops[] | .name as $n | .a.self_s * 3 - ($one[0].ops[] | select(.name == $n) | .self_s) | fabs < 1e-9] | length > 3 and all' two.json)" = true ]
     run report --ranks
     [[ "$output" == *"--csv, --pivot, --ranks and --profile exclude each other"* ]]
 }

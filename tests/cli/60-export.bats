@@ -11,12 +11,12 @@ setup() {
     [[ "$output" != *"without SQLite"* ]] || skip "built without SQLite"
 }
 
-# results MEMBERS: two sets' worth of kinds, names that need quotes or differ in case only, attempts
+# a result set: values of every kind, names that need quotes or differ in case only, two attempts of a cell
 results() {
     jq -n '{schema: "hpcgrid-results/1", name: "x", source: "a \"place\"", results: [
         {id: "c-000000000001", attempt: "1.0", cell: {nodes: 1, lr: 0.5, LR: 7, name: "007", ok: true, "a\"b": "x"}, status: "failed", train_s: null},
-        {id: "c-000000000001", attempt: "1.1", cell: {nodes: 1, lr: 0.5, LR: 7, name: "007", ok: true, "a\"b": "x"}, train_s: 3, eval: {accuracy: 0.25}, seen: [1, 2]},
-        {id: "c-000000000002", attempt: "1.0", cell: {nodes: 2, lr: 2, LR: 8, name: "é\n", ok: false, wrap: "layer"}, train_s: 1.5, big: 9007199254740993, seen: 3}]}'
+        {id: "c-000000000001", attempt: "1.1", cell: {nodes: 1, lr: 0.5, LR: 7, name: "007", ok: true, "a\"b": "x"}, train_s: 3, eval: {accuracy: 0.25}, seen: [1, 2], half: 2},
+        {id: "c-000000000002", attempt: "1.0", cell: {nodes: 2, lr: 2, LR: 8, name: "é\n", ok: false, wrap: "layer"}, train_s: 1.5, big: 9007199254740993, seen: 3, half: true}]}'
 }
 
 query() { sqlite3 -json x.db "$1" | jq -c .; }
@@ -41,6 +41,7 @@ a"b|TEXT
 wrap|TEXT
 train_s|REAL
 eval.accuracy|REAL
+half|INTEGER
 big|INTEGER
 seen|
 set_source|TEXT

@@ -36,6 +36,11 @@ valid() {
     "$hpcgrid" report changed.json --format json --strict >report.json || [ $? -eq 1 ]
     valid report report.json
     jq -e '.skipped == 2 and .removed == 1 and ([.listings[].name] | contains(["skipped", "removed"]))' report.json
+    jq -n '{schema: "hpcgrid-results/1", baseline: {impl: 0}, report: {columns: ["impl"]}, results: [range(2) as $i | range(1; 4) as $r
+        | {cell: {impl: $i, repeat: $r}, slurm: {job_id: $r}, train_s: ($r / ($i + 1))}]}' >paired.json
+    "$hpcgrid" report paired.json --format json >report.json
+    valid report report.json
+    [ "$(jq -c '[.tables[].points[] | select(.column.impl == 1) | .pairs]' report.json)" = '[3]' ]
 }
 
 @test "comparisons are, with every verdict" {

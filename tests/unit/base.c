@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/colour.h"
 #include "base/err.h"
 #include "base/fields.h"
 #include "base/fs.h"
@@ -635,6 +636,26 @@ static void test_a_changed_byte_breaks_the_seal(void **state)
     json_decref(object);
 }
 
+static void test_the_first_label_of_a_message_is_coloured(void **state)
+{
+    static const char *const cases[][2] = {
+        { "x: error: a warning: b", "x: \033[31merror:\033[m a warning: b" },
+        { "x: warning: curl: error: b", "x: \033[33mwarning:\033[m curl: error: b" },
+        { "no error", "no error" },
+    };
+
+    (void)state;
+    assert_true(hg_colour_set("always"));
+    for (size_t i = 0; i < N_OF(cases); i++) {
+        struct hg_buf out = HG_BUF_INIT;
+
+        hg_colour_append_message(STDERR_FILENO, cases[i][0], strlen(cases[i][0]), &out);
+        assert_string_equal(hg_buf_str(&out), cases[i][1]);
+        hg_buf_done(&out);
+    }
+    assert_true(hg_colour_set("auto"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -662,6 +683,7 @@ int main(void)
         cmocka_unit_test(test_crc32c_has_its_check_value),
         cmocka_unit_test(test_sha1_is_that_of_the_standard),
         cmocka_unit_test(test_a_changed_byte_breaks_the_seal),
+        cmocka_unit_test(test_the_first_label_of_a_message_is_coloured),
     };
 
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);

@@ -300,7 +300,49 @@ static void test_a_cell_that_runs_has_only_its_rest_left(void **state)
     hg_forecast_free(f);
 }
 
-static void test_many_cells_are_played_in_lumps(void **state)
+static void test_a_cell_that_runs_has_only_the_rest_of_its_limit_left(void **state)
+{
+    struct hg_forecast *f = hg_forecast_create();
+    struct hg_forecast_work list[] = { { configure(f, 0, 1, 1, 1), 1, 2, 3600, 600 },
+                                       { configure(f, 0, 1, 1, 1), 1, 2, 3600, NAN } };
+    struct hg_outlook o;
+
+    (void)state;
+    hg_forecast_look(f, list, 2, (struct hg_pace){ 1, 0 }, &o);
+    assert_near(o.limit_hours, 2 * (3000 + 3600) / 3600.0, 1e-12);
+    assert_near(o.seconds.value, 3000 + 3600, 1e-12);
+    list[0].elapsed_s = 4000; /* Slurm is late: the next one cannot start before now */
+    hg_forecast_look(f, list, 2, (struct hg_pace){ 1, 0 }, &o);
+    assert_near(o.limit_hours, 2, 1e-12);
+    assert_near(o.seconds.value, 3600, 1e-12);
+    hg_forecast_free(f);
+}
+
+static void test_the_time_that_is_left_shrinks_and_is_never_negative(void **state)
+{
+    static const struct {
+        struct hg_outlook outlook;
+        double passed_s;
+        const char *text;
+    } cases[] = {
+        { { .seconds = { 600, 480, 720, true } }, 0, "10m 00s (8m 00s to 12m 00s)" },
+        { { .seconds = { 600, 480, 720, true } }, 540, "60.0 s (0.00 s to 3m 00s)" },
+        { { .seconds = { 600, 480, 720, true }, .at_most = true }, 0, "at most 10m 00s" },
+        { { .seconds = { 600, 0, 0, false } }, 0, "10m 00s" },
+        { { .seconds = HG_ESTIMATE_NONE }, 0, "not known" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < N_OF(cases); i++) {
+        struct hg_buf out = HG_BUF_INIT;
+
+        hg_outlook_append_time(&cases[i].outlook, cases[i].passed_s, &out);
+        assert_string_equal(hg_buf_str(&out), cases[i].text);
+        hg_buf_done(&out);
+    }
+}
+
+static void test_many_cells_are_simulated_in_blocks(void **state)
 {
     static const struct {
         size_t cells, slots;
@@ -350,7 +392,9 @@ int main(void)
         cmocka_unit_test(test_more_runs_narrow_the_interval),
         cmocka_unit_test(test_limits_bound_what_nothing_is_known_of),
         cmocka_unit_test(test_a_cell_that_runs_has_only_its_rest_left),
-        cmocka_unit_test(test_many_cells_are_played_in_lumps),
+        cmocka_unit_test(test_a_cell_that_runs_has_only_the_rest_of_its_limit_left),
+        cmocka_unit_test(test_the_time_that_is_left_shrinks_and_is_never_negative),
+        cmocka_unit_test(test_many_cells_are_simulated_in_blocks),
         cmocka_unit_test(test_the_pace_of_runs),
     };
 

@@ -108,12 +108,33 @@ static void test_without_a_spread_there_is_no_interval(void **state)
     assert_int_equal(few.n, 0);
 }
 
+static void test_moments_add_up_to_those_of_all_runs(void **state)
+{
+    const double v[] = { 3, 5, 4, 7, 11 };
+    struct hg_moments all = moments(v, 5), sum = { 0 }, one, rest = moments(v + 1, 4);
+
+    (void)state;
+    for (size_t i = 0; i < 5; i++) {
+        one = moments(v + i, 1);
+        hg_moments_add(&sum, &one);
+    }
+    one = moments(v, 1);
+    hg_moments_add(&one, &rest);
+    hg_moments_add(&one, &(struct hg_moments){ 0 });
+    assert_true(sum.n == 5 && sum.freedom == 4 && one.n == 5 && one.freedom == 4);
+    assert_float_equal(sum.mean, all.mean, 1e-12);
+    assert_float_equal(sum.squares, all.squares, 1e-12);
+    assert_float_equal(one.mean, all.mean, 1e-12);
+    assert_float_equal(one.squares, all.squares, 1e-12);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_intervals_cover_the_truth),
         cmocka_unit_test(test_a_published_mean_is_as_good_as_its_runs),
         cmocka_unit_test(test_without_a_spread_there_is_no_interval),
+        cmocka_unit_test(test_moments_add_up_to_those_of_all_runs),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
