@@ -140,7 +140,8 @@ static void start(struct hg_notify *n, const struct hg_run_state *state, struct 
 static void tell_failure(const struct running *r, const char *ended)
 {
     char text[512];
-    ssize_t n = r->said < 0 ? 0 : pread(r->said, text, sizeof text - 1, 0);
+    off_t size = r->said < 0 ? 0 : lseek(r->said, 0, SEEK_END), most = sizeof text - 1;
+    ssize_t n = r->said < 0 ? 0 : pread(r->said, text, most, size > most ? size - most : 0);
 
     n = n > 0 ? n : 0;
     while (n > 0 && strchr("\r\n", text[n - 1]))

@@ -148,7 +148,7 @@ static void test_what_is_known_already_is_not_told(void **state)
 static void test_a_command_that_fails_is_a_warning(void **state)
 {
     (void)state;
-    hg_notify_end(create("echo first; echo no route >&2; exit 3"), run,
+    hg_notify_end(create("seq 1000; echo no route >&2; exit 3"), run,
                   "the journal cannot be written");
     assert_string_equal(warned, "--notify: exit code 3: no route");
     hg_notify_end(create("kill -TERM $$"), run, NULL);
