@@ -349,7 +349,7 @@ static void draw(struct hg_cockpit *c)
     refresh_log(c, &s);
     s.log = hg_buf_str(&c->log);
     hg_terminal_canvas(&canvas);
-    hg_scene_draw(&s, &canvas);
+    c->log_back = hg_scene_draw(&s, &canvas);
     hg_terminal_show(&canvas);
     hg_canvas_done(&canvas);
     hg_buf_done(&title);
@@ -513,14 +513,16 @@ static bool move_key(struct hg_cockpit *c, int key)
                          : key == HG_KEY_PAGE_DOWN ? page
                                                    : 0;
 
+    if (c->page == HG_SCENE_LOG && (key == HG_KEY_HOME || key == HG_KEY_END))
+        by = key == HG_KEY_HOME ? -LOG_MAX : LOG_MAX;
     if (by && c->page == HG_SCENE_LOG)
-        move(&c->log_back, c->log.len + 1, -by);
+        move(&c->log_back, LOG_MAX, -by); /* drawing stops at its first line */
     else if (by)
         move(&c->row, c->board->n_rows, by);
     else if (key == HG_KEY_LEFT || key == HG_KEY_RIGHT)
         move(&c->column, c->board->n_columns, key == HG_KEY_LEFT ? -1 : 1);
     else if (key == HG_KEY_HOME)
-        c->row = c->column = c->log_back = 0;
+        c->row = c->column = 0;
     else if (key == HG_KEY_END)
         c->row = c->board->n_rows - 1;
     else

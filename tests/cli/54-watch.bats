@@ -172,7 +172,10 @@ hot() { screen | grep -qE '^0\.1 [0-9]{2}   FF  rr'; }
     await has 'begin bad'
     await has boom
     if has 'lr  fine bad long'; then return 1; fi
-    keys Escape '?'
+    keys Home End Escape # these scroll the log, and do not move the cursor
+    await has 'lr  fine bad long'
+    has '── kind=bad lr=0.1, run 1: failed'
+    keys '?'
     await has 'leave; the jobs go on'
     keys '?'
     await has 'lr  fine bad long'
