@@ -108,7 +108,7 @@ static void take_line(const char *line)
 
     set_message(open_one, text);
     if (kept.n < KEPT_MAX)
-        hg_words_push(&kept, text);
+        hg_words_push(&kept, line);
 }
 
 /* ---- The cells ---- */
@@ -611,21 +611,21 @@ struct hg_cockpit *hg_cockpit_open(const struct hg_rundir *rd, const struct hg_r
     struct hg_cockpit *c;
     struct hg_err err = HG_ERR_INIT;
 
-    if (!hg_cockpit_possible() || !hg_terminal_open())
+    if (!hg_cockpit_wanted || !hg_terminal_open())
         return NULL;
     c = hg_alloc_zeroed(1, sizeof *c);
     c->rd = rd;
     c->state = state;
     c->picks.all = true;
+    open_one = c;
+    hg_log_divert(take_line);
+    hg_signals_last = hg_terminal_abandon;
     c->eta = hg_eta_open(rd, NULL);
     if (load_board(c, &err) < 0) {
         hg_cockpit_close(c);
         hg_warn("no full screen: %s", err.text);
         return NULL;
     }
-    open_one = c;
-    hg_log_divert(take_line);
-    hg_signals_last = hg_terminal_abandon;
     return c;
 }
 
@@ -633,11 +633,11 @@ void hg_cockpit_close(struct hg_cockpit *c)
 {
     if (!c)
         return;
-    hg_log_divert(NULL);
-    hg_signals_last = NULL;
     hg_terminal_close();
+    hg_signals_last = NULL;
+    hg_log_divert(NULL);
     for (size_t i = 0; i < kept.n; i++)
-        hg_info("%s", kept.items[i]);
+        fprintf(stderr, "%s\n", kept.items[i]);
     hg_words_done(&kept);
     if (c->job.word) /* it goes on by itself */
         close(c->job.proc.err);
@@ -672,7 +672,7 @@ void hg_cockpit_show(struct hg_cockpit *c, const struct hg_cockpit_news *news)
     estimate(c);
 }
 
-bool hg_cockpit_wait(struct hg_cockpit *c, double wait_s)
+void hg_cockpit_wait(struct hg_cockpit *c, double wait_s)
 {
     double end = hg_clock_mono_s() + wait_s;
 
@@ -693,10 +693,9 @@ bool hg_cockpit_wait(struct hg_cockpit *c, double wait_s)
         }
         if ((c->job.word && end_job(c)) || c->retry) {
             draw(c);
-            return true;
+            return;
         }
     } while (!hg_signals_stop && hg_clock_mono_s() < end);
-    return false;
 }
 
 char *hg_cockpit_retry(struct hg_cockpit *c)

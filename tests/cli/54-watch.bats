@@ -239,6 +239,19 @@ blocked() { [ "$(tail -1 asked | jq -r .op)" = poll ] && grep -qsxF "BATS_TEST_N
     [ "$(wc -c <sent)" -lt 400 ]
 }
 
+@test "what the program said on the screen is printed after it, whatever HPCGRID_LOG says" {
+    printf '{"error":{"code":"refused","errno":1,"message":"never","site":""}}' >hold
+    terminal 100 24 'LC_ALL=C.UTF-8 HPCGRID_LOG=warn hpcgrid watch m'
+    await has '? help'
+    keys Down Right Right Right h
+    await has 'warning: cannot hold job 17: never'
+    keys q
+    await has rc=130
+    has 'hpcgrid: warning: cannot hold job 17: never'
+    answer hold '{"gone":false}'
+    hpcgrid release m
+}
+
 # asked_hold: what the agent was asked to hold
 asked_hold() { jq -c 'select(.op == "hold") | [.job_id, .tasks, .held]' asked | tail -1 | grep -qxF "$1"; }
 
