@@ -215,6 +215,26 @@ blocked() { [ "$(tail -1 asked | jq -r .op)" = poll ] && grep -qsxF "BATS_TEST_N
     await clean
 }
 
+# polled N: more often than that
+polled() { [ "$(jq -r .op asked | grep -c poll)" -gt "$1" ]; }
+
+@test "in the background it leaves the terminal alone, comes back to it, and ends without it" {
+    terminal 60 15 'sh -c "exec hpcgrid watch m"; bg; echo behind; read -r; stty -a >stty; echo looked; read -r; fg; bg; kill %1; wait %1'
+    await has '? help'
+    keys C-z
+    await has behind
+    await polled $(($(jq -r .op asked | grep -c poll) + 2))
+    keys Enter
+    await has looked
+    clean
+    keys Enter
+    await has '? help'
+    rm stty
+    keys C-z
+    await has rc=143
+    await clean
+}
+
 @test "lines where there is no terminal, TERM is dumb, or they are wanted" {
     terminal 80 24 'TERM=dumb hpcgrid watch m 2>&1'
     await has 'ok 4 · running 4 · pending 1 · failed 3'
