@@ -186,11 +186,11 @@ blocked() { [ "$(tail -1 asked | jq -r .op)" = poll ] && grep -qsxF "BATS_TEST_N
 
 @test "the terminal is left as it was, whatever ends it" {
     local signal
-    for signal in TERM HUP; do
-        terminal 60 15 "sh -c 'echo \$\$ >pid; exec hpcgrid watch m'"
+    for signal in TERM HUP QUIT SEGV; do
+        terminal 60 15 "sh -c 'ulimit -c 0; echo \$\$ >pid; exec hpcgrid watch m'"
         await has '? help'
         kill -"$signal" "$(cat pid)"
-        await has rc=1
+        await has "rc=$((128 + $(kill -l "$signal")))"
         await clean
         tmux -S "$socket" kill-server
         rm stty
