@@ -30,7 +30,9 @@ void hg_signals_catch(void)
 
     hg_signals_stop = 0;
     for (size_t i = 0; i < sizeof stops / sizeof *stops; i++)
-        sigaction(stops[i], &action, NULL);
+        if (stops[i] != SIGHUP || sigaction(SIGHUP, NULL, &before) < 0 ||
+            before.sa_handler != SIG_IGN) /* nohup */
+            sigaction(stops[i], &action, NULL);
     action.sa_handler = on_end;
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
         if (sigaction(ends[i], NULL, &before) == 0 && before.sa_handler == SIG_DFL)

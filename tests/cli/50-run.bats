@@ -34,6 +34,8 @@ END
 END
 }
 
+teardown() { nothing_left; }
+
 answer() { printf '{"ok":%s}' "$2" >"$1"; }
 refuse() { printf '{"error":{"code":"%s","errno":1,"message":"%s","site":"%s"}}' "$2" "$3" "${4:-}" >"$1"; }
 asked() { jq -r .op asked | grep -c "^$1\$" || true; }
@@ -357,6 +359,23 @@ told() { jq -c 'select(.op == "hold") | [.job_id, .tasks, .held]' asked | sort -
     done
 }
 
+# polled_again: twice since the last time that this was true
+polled_again() { [ "$(asked poll)" -ge $((${polls:=$(asked poll)} + 2)) ] && unset polls; }
+
+@test "nohup keeps a run driven when its terminal is gone" {
+    "$hpcgrid" submit m.json -s 'i=1..3'
+    queued Priority
+    nohup "$hpcgrid" resume m >out 2>log 3>&- &
+    pid=$!
+    await polled_again
+    kill -HUP $pid
+    await polled_again
+    kill -TERM $pid
+    rc=0
+    wait $pid || rc=$?
+    [ $rc = 143 ]
+}
+
 @test "cells that Slurm holds are told to the person, once" {
     "$hpcgrid" submit m.json >/dev/null
     answer poll "$(jq -c 'select(.op == "submit") | {jobs: [{key: .job.key, job_id: 17, tasks: "0-3", state: "PENDING",
@@ -364,9 +383,7 @@ told() { jq -c 'select(.op == "hold") | [.job_id, .tasks, .held]' asked | sort -
     "$hpcgrid" resume m --notify 'cat >>told; env | grep ^HPCGRID_EVENT >>told' 2>log 3>&- &
     pid=$!
     await grep -q EVENT told
-    polls=$(asked poll)
-    more() { [ "$(asked poll)" -ge $((polls + 2)) ]; }
-    await more
+    await polled_again
     kill -TERM $pid
     wait $pid || [ $? = 143 ]
     diff told - <<END
