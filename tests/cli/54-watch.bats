@@ -5,28 +5,14 @@
 
 bats_require_minimum_version 1.5.0
 load ../await
+load ../agent
 
 # One run for all tests, in their order: the first ones leave it as it is.
 setup_file() {
     unset "${!SLURM_@}" HPCGRID_REPORTS NO_COLOR TMUX
     cd "$BATS_FILE_TMPDIR" || return 1
-    export HPCGRID_SLURM_AGENT=$PWD/agent ANSWERS=$PWD ASKED=$PWD/asked PATH=$HPCGRID_BUILD/orchestrator:$PATH
-    : >asked
-    answer limits '{"max_array_size":1001,"max_jobs":10000,"min_job_age_s":300,"ambiguous_s":1,"message_timeout_s":1,"accounting":false,"version":"22.05.8","cluster":"script"}'
-    answer probe '{"start_s":0,"nodes":""}'
-    answer submit '{"job_id":17,"site":""}'
-    answer poll '{"jobs":[]}'
-    answer cancel '{"gone":false}'
-    answer hold '{"gone":false}'
-    cat >agent <<'END'
-#!/bin/bash
-while read -r line; do
-    op=$(jq -r .op <<<"$line")
-    printf '%s\n' "$line" >>"$ASKED"
-    jq -c --slurpfile a "$ANSWERS/$op" '{id: .id, rpcs: 1} + $a[0]' <<<"$line"
-done
-END
-    chmod +x agent
+    export PATH=$HPCGRID_BUILD/orchestrator:$PATH
+    agent "$PWD"
     # 12 cells in one array: the kinds fine, bad and long, lr 0.1 and 1, two of each
     cat >m.json <<'END'
 {"hpcgrid": 1, "name": "m", "site": {"launcher": "srun", "hardware": {"cpu": {"partition": "cpu", "gpus_per_node": 0}}},
@@ -57,7 +43,6 @@ teardown() {
     nothing_left
 }
 
-answer() { printf '{"ok":%s}' "$2" >"$1"; }
 # lines KIND: of the cells of a kind
 lines() { jq -r --arg kind "$1" 'select(.cell.kind == $kind) | input_line_number - 1' reports/m/001/batches/1.cells.jsonl; }
 # terminal WIDTH HEIGHT COMMAND: in a terminal of this size; "rc=" and its code follow
