@@ -38,10 +38,6 @@ struct hg_cockpit_news {
 };
 void hg_cockpit_show(struct hg_cockpit *c, const struct hg_cockpit_news *news);
 
-/* A line for the person, until the next key. */
-void hg_cockpit_say(struct hg_cockpit *c, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
-
 /* Show what there is and follow the keys for so many seconds, or until hg_signals_stop is set, as the key q does. Ends
  * before the time has passed when a command that may have changed the run has ended, or cells are to run again. */
 void hg_cockpit_wait(struct hg_cockpit *c, double wait_s);

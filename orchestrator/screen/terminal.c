@@ -196,27 +196,27 @@ static int read_key(void)
     static const struct {
         int code, key;
     } known[] = {
-        { KEY_UP, HG_KEY_UP },         { KEY_DOWN, HG_KEY_DOWN },
-        { KEY_LEFT, HG_KEY_LEFT },     { KEY_RIGHT, HG_KEY_RIGHT },
-        { KEY_PPAGE, HG_KEY_PAGE_UP }, { KEY_NPAGE, HG_KEY_PAGE_DOWN },
-        { KEY_HOME, HG_KEY_HOME },     { KEY_END, HG_KEY_END },
-        { KEY_ENTER, HG_KEY_ENTER },   { KEY_BACKSPACE, HG_KEY_ERASE },
-        { KEY_RESIZE, HG_KEY_SIZE },
+        { KEY_UP, HG_PRESS_UP },         { KEY_DOWN, HG_PRESS_DOWN },
+        { KEY_LEFT, HG_PRESS_LEFT },     { KEY_RIGHT, HG_PRESS_RIGHT },
+        { KEY_PPAGE, HG_PRESS_PAGE_UP }, { KEY_NPAGE, HG_PRESS_PAGE_DOWN },
+        { KEY_HOME, HG_PRESS_HOME },     { KEY_END, HG_PRESS_END },
+        { KEY_ENTER, HG_PRESS_ENTER },   { KEY_BACKSPACE, HG_PRESS_ERASE },
+        { KEY_RESIZE, HG_PRESS_SIZE },
     };
     wint_t code;
     int rc = is_in_front() ? get_wch(&code) : ERR;
 
     if (rc == ERR)
-        return HG_KEY_NONE;
+        return HG_PRESS_NONE;
     if (rc != KEY_CODE_YES)
-        return code == '\n' || code == '\r' ? HG_KEY_ENTER
-               : code == 27                 ? HG_KEY_ESCAPE
-               : code == 8 || code == 127   ? HG_KEY_ERASE
+        return code == '\n' || code == '\r' ? HG_PRESS_ENTER
+               : code == 27                 ? HG_PRESS_ESCAPE
+               : code == 8 || code == 127   ? HG_PRESS_ERASE
                                             : (int)code;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if ((int)code == known[i].code)
             return known[i].key;
-    return HG_KEY_NONE;
+    return HG_PRESS_NONE;
 }
 
 int hg_terminal_key(double wait_s, int fd)
@@ -226,7 +226,7 @@ int hg_terminal_key(double wait_s, int fd)
     int limit_ms = wait_s > 0 ? (int)(wait_s * 1000) + 1 : 0;
     int key = read_key();
 
-    if (key != HG_KEY_NONE)
+    if (key != HG_PRESS_NONE)
         return key;
     if (poll(fds, is_in_front() ? 2 : 1, limit_ms) > 0 && fds[1].revents & ~POLLIN)
         poll(fds, 1, limit_ms); /* the terminal is gone */
