@@ -89,7 +89,10 @@ static void set_message(struct hg_cockpit *c, const char *text)
     c->said_s = hg_clock_mono_s();
 }
 
-void hg_cockpit_say(struct hg_cockpit *c, const char *fmt, ...)
+static void say(struct hg_cockpit *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* A line for the person, until the next key. */
+static void say(struct hg_cockpit *c, const char *fmt, ...)
 {
     struct hg_buf text = HG_BUF_INIT;
     va_list ap;
@@ -108,7 +111,7 @@ static void take_line(const char *line)
 
     set_message(open_one, text);
     if (kept.n < KEPT_MAX)
-        hg_words_push(&kept, text);
+        hg_words_push(&kept, line);
 }
 
 /* ---- The cells ---- */
@@ -181,7 +184,7 @@ static void set_filter(struct hg_cockpit *c, const char *text)
     c->picks = old;
     c->filter = before;
     free(filter);
-    hg_cockpit_say(c, "%s%s%s", err.text, *err.hint ? "; " : "", err.hint);
+    say(c, "%s%s%s", err.text, *err.hint ? "; " : "", err.hint);
 }
 
 /* ---- What is known of results ---- */
@@ -349,7 +352,7 @@ static void draw(struct hg_cockpit *c)
     refresh_log(c, &s);
     s.log = hg_buf_str(&c->log);
     hg_terminal_canvas(&canvas);
-    hg_scene_draw(&s, &canvas);
+    c->log_back = hg_scene_draw(&s, &canvas);
     hg_terminal_show(&canvas);
     hg_canvas_done(&canvas);
     hg_buf_done(&title);
@@ -387,7 +390,7 @@ static void start_job(struct hg_cockpit *c, const char *word, const char *select
     if (self && hg_proc_start(&spec, &c->job.proc, &err) == 0) {
         fcntl(c->job.proc.err, F_SETFL, O_NONBLOCK);
         c->job.word = word;
-        hg_cockpit_say(c, "%s ...", word);
+        say(c, "%s ...", word);
     } else {
         set_message(c, err.text);
     }
@@ -430,13 +433,13 @@ static void command(struct hg_cockpit *c, const char *word, bool all)
     char *select = select_cells(c, all, &n);
 
     if (n == 0) {
-        hg_cockpit_say(c, "no cell here");
+        say(c, "no cell here");
     } else if (strcmp(word, "retry") == 0 && !c->news.driven) {
         free(c->retry);
         c->retry = select ? select : hg_strdup("");
         return;
     } else if (c->job.word) {
-        hg_cockpit_say(c, "%s is still at work", c->job.word);
+        say(c, "%s is still at work", c->job.word);
     } else {
         start_job(c, word, select);
     }
@@ -477,21 +480,21 @@ static void show_input(struct hg_cockpit *c)
 
 static void type_filter(struct hg_cockpit *c, int key)
 {
-    if (key == HG_KEY_ENTER) {
+    if (key == HG_PRESS_ENTER) {
         stop_asking(c);
         set_filter(c, hg_buf_str(&c->input));
         return;
     }
-    if (key == HG_KEY_ESCAPE) {
+    if (key == HG_PRESS_ESCAPE) {
         stop_asking(c);
         return;
     }
-    if (key == HG_KEY_ERASE) {
+    if (key == HG_PRESS_ERASE) {
         while (c->input.len && ((unsigned char)c->input.data[--c->input.len] & 0xc0) == 0x80)
             ;
         if (c->input.data)
             c->input.data[c->input.len] = '\0';
-    } else if (key >= ' ' && key < HG_KEY_UP && c->input.len < INPUT_MAX) {
+    } else if (key >= ' ' && key < HG_PRESS_UP && c->input.len < INPUT_MAX) {
         hg_canvas_append((uint32_t)key, &c->input);
     }
     show_input(c);
@@ -507,21 +510,23 @@ static void move(size_t *at, size_t n, long by)
 /* False: it is not a key that moves. */
 static bool move_key(struct hg_cockpit *c, int key)
 {
-    long page = 10, by = key == HG_KEY_UP          ? -1
-                         : key == HG_KEY_DOWN      ? 1
-                         : key == HG_KEY_PAGE_UP   ? -page
-                         : key == HG_KEY_PAGE_DOWN ? page
-                                                   : 0;
+    long page = 10, by = key == HG_PRESS_UP          ? -1
+                         : key == HG_PRESS_DOWN      ? 1
+                         : key == HG_PRESS_PAGE_UP   ? -page
+                         : key == HG_PRESS_PAGE_DOWN ? page
+                                                     : 0;
 
+    if (c->page == HG_SCENE_LOG && (key == HG_PRESS_HOME || key == HG_PRESS_END))
+        by = key == HG_PRESS_HOME ? -LOG_MAX : LOG_MAX;
     if (by && c->page == HG_SCENE_LOG)
-        move(&c->log_back, c->log.len + 1, -by);
+        move(&c->log_back, LOG_MAX, -by); /* drawing stops at its first line */
     else if (by)
         move(&c->row, c->board->n_rows, by);
-    else if (key == HG_KEY_LEFT || key == HG_KEY_RIGHT)
-        move(&c->column, c->board->n_columns, key == HG_KEY_LEFT ? -1 : 1);
-    else if (key == HG_KEY_HOME)
-        c->row = c->column = c->log_back = 0;
-    else if (key == HG_KEY_END)
+    else if (key == HG_PRESS_LEFT || key == HG_PRESS_RIGHT)
+        move(&c->column, c->board->n_columns, key == HG_PRESS_LEFT ? -1 : 1);
+    else if (key == HG_PRESS_HOME)
+        c->row = c->column = 0;
+    else if (key == HG_PRESS_END)
         c->row = c->board->n_rows - 1;
     else
         return false;
@@ -537,10 +542,10 @@ static void arrange(struct hg_cockpit *c, int key)
     c->row = cell != HG_MAP_NONE ? c->board->cells[cell].row : 0;
     c->column = cell != HG_MAP_NONE ? c->board->cells[cell].column : 0;
     if (key == 'x')
-        hg_cockpit_say(c, name ? "%s is a column now" : "rows and columns as in the report", name);
+        say(c, name ? "%s is a column now" : "rows and columns as in the report", name);
     else
-        hg_cockpit_say(c, name ? "%s are sorted by %s" : "%s have one axis only",
-                       key == 'S' ? "columns" : "rows", name);
+        say(c, name ? "%s are sorted by %s" : "%s have one axis only",
+            key == 'S' ? "columns" : "rows", name);
 }
 
 static void turn_page(struct hg_cockpit *c, enum hg_scene_page page)
@@ -574,16 +579,16 @@ static void press(struct hg_cockpit *c, int key)
             command(c, c->sure_word, c->sure_all);
         return;
     }
-    if (key == HG_KEY_SIZE || move_key(c, key))
+    if (key == HG_PRESS_SIZE || move_key(c, key))
         return;
     hg_buf_clear(&c->message);
     if (key == 'q')
         hg_signals_stop = SIGINT;
     else if (key == '?')
         turn_page(c, HG_SCENE_HELP);
-    else if (key == 'l' || key == HG_KEY_ENTER)
+    else if (key == 'l' || key == HG_PRESS_ENTER)
         turn_page(c, HG_SCENE_LOG);
-    else if (key == HG_KEY_ESCAPE)
+    else if (key == HG_PRESS_ESCAPE)
         turn_page(c, c->page);
     else if (key == 's' || key == 'S' || key == 'x')
         arrange(c, key);
@@ -609,21 +614,21 @@ struct hg_cockpit *hg_cockpit_open(const struct hg_rundir *rd, const struct hg_r
     struct hg_cockpit *c;
     struct hg_err err = HG_ERR_INIT;
 
-    if (!hg_cockpit_possible() || !hg_terminal_open())
+    if (!hg_cockpit_wanted || !hg_terminal_open())
         return NULL;
     c = hg_alloc_zeroed(1, sizeof *c);
     c->rd = rd;
     c->state = state;
     c->picks.all = true;
+    open_one = c;
+    hg_log_divert(take_line);
+    hg_signals_last = hg_terminal_abandon;
     c->eta = hg_eta_open(rd, NULL);
     if (load_board(c, &err) < 0) {
         hg_cockpit_close(c);
         hg_warn("no full screen: %s", err.text);
         return NULL;
     }
-    open_one = c;
-    hg_log_divert(take_line);
-    hg_signals_last = hg_terminal_abandon;
     return c;
 }
 
@@ -631,11 +636,11 @@ void hg_cockpit_close(struct hg_cockpit *c)
 {
     if (!c)
         return;
-    hg_log_divert(NULL);
-    hg_signals_last = NULL;
     hg_terminal_close();
+    hg_signals_last = NULL;
+    hg_log_divert(NULL);
     for (size_t i = 0; i < kept.n; i++)
-        hg_info("%s", kept.items[i]);
+        fprintf(stderr, "%s\n", kept.items[i]);
     hg_words_done(&kept);
     if (c->job.word) /* it goes on by itself */
         close(c->job.proc.err);
@@ -670,7 +675,7 @@ void hg_cockpit_show(struct hg_cockpit *c, const struct hg_cockpit_news *news)
     estimate(c);
 }
 
-bool hg_cockpit_wait(struct hg_cockpit *c, double wait_s)
+void hg_cockpit_wait(struct hg_cockpit *c, double wait_s)
 {
     double end = hg_clock_mono_s() + wait_s;
 
@@ -681,7 +686,7 @@ bool hg_cockpit_wait(struct hg_cockpit *c, double wait_s)
         draw(c);
         key =
             hg_terminal_key(c->unread ? 0 : fmin(left, TICK_S), c->job.word ? c->job.proc.err : -1);
-        while (key != HG_KEY_NONE && !hg_signals_stop) { /* all that were typed, then draw once */
+        while (key != HG_PRESS_NONE && !hg_signals_stop) { /* all that were typed, then draw once */
             press(c, key);
             key = hg_terminal_key(0, -1);
         }
@@ -691,10 +696,9 @@ bool hg_cockpit_wait(struct hg_cockpit *c, double wait_s)
         }
         if ((c->job.word && end_job(c)) || c->retry) {
             draw(c);
-            return true;
+            return;
         }
     } while (!hg_signals_stop && hg_clock_mono_s() < end);
-    return false;
 }
 
 char *hg_cockpit_retry(struct hg_cockpit *c)

@@ -38,13 +38,9 @@ struct hg_cockpit_news {
 };
 void hg_cockpit_show(struct hg_cockpit *c, const struct hg_cockpit_news *news);
 
-/* A line for the person, until the next key. */
-void hg_cockpit_say(struct hg_cockpit *c, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
-
-/* Show what there is and follow the keys for so many seconds, or until hg_signals_stop is set, as the key q does. True: before the
- * time has passed, because a command has ended that changed the run. */
-bool hg_cockpit_wait(struct hg_cockpit *c, double wait_s);
+/* Show what there is and follow the keys for so many seconds, or until hg_signals_stop is set, as the key q does. Ends
+ * before the time has passed when a command that may have changed the run has ended, or cells are to run again. */
+void hg_cockpit_wait(struct hg_cockpit *c, double wait_s);
 
 /* Cells to run again of a run that is not driven, said once: a selector, "": all; yours. NULL: none. */
 char *hg_cockpit_retry(struct hg_cockpit *c);

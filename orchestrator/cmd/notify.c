@@ -34,7 +34,7 @@ struct hg_notify {
     const char *command, *run_dir;
     hg_notify_name_fn name;
     void *context;
-    bool failure, away, refused; /* told */
+    bool failure, away, refused, over; /* told */
     const struct hg_reason *reasons[REASONS_MAX];
     size_t n_reasons;
     struct running *items;
@@ -46,7 +46,8 @@ struct event {
     const char *kind;
     char subject[256];
     struct hg_buf text;
-    char *cell, *state; /* the cell that failed, and how */
+    char *cell; /* the one that failed, and how */
+    const char *state;
 };
 
 /* ---- Running the command ---- */
@@ -140,7 +141,8 @@ static void start(struct hg_notify *n, const struct hg_run_state *state, struct 
 static void tell_failure(const struct running *r, const char *ended)
 {
     char text[512];
-    ssize_t n = r->said < 0 ? 0 : pread(r->said, text, sizeof text - 1, 0);
+    off_t size = r->said < 0 ? 0 : lseek(r->said, 0, SEEK_END), most = sizeof text - 1;
+    ssize_t n = r->said < 0 ? 0 : pread(r->said, text, most, size > most ? size - most : 0);
 
     n = n > 0 ? n : 0;
     while (n > 0 && strchr("\r\n", text[n - 1]))
@@ -251,7 +253,7 @@ static void look_at_failures(struct hg_notify *n, const struct hg_run_state *sta
                   "\nThe first cell without a good result; the others go on.\nhpcgrid logs %s\n",
                   n->run_dir);
     e.cell = hg_buf_detach(&name);
-    e.state = (char *)(uintptr_t)hg_cell_state_names[cell->state];
+    e.state = hg_cell_state_names[cell->state];
     start(n, state, &e);
 }
 
@@ -344,6 +346,7 @@ void hg_notify_look(struct hg_notify *n, const struct hg_run_state *state, doubl
     if (!n)
         return;
     reap(n);
+    n->over = n->over && hg_state_open(state) == 0; /* else cells run again */
     look_at_failures(n, state);
     look_at_refusals(n, state);
     look_at_slurm(n, state, away_s);
@@ -364,11 +367,21 @@ static void tell_end(struct hg_notify *n, const struct hg_run_state *state, cons
     start(n, state, &e);
 }
 
+void hg_notify_over(struct hg_notify *n, const struct hg_run_state *state)
+{
+    if (!n || n->over)
+        return;
+    n->over = true;
+    tell_end(n, state, NULL);
+}
+
 void hg_notify_end(struct hg_notify *n, const struct hg_run_state *state, const char *why)
 {
     if (!n)
         return;
-    if (!why || *why)
+    if (!why)
+        hg_notify_over(n, state);
+    else if (*why)
         tell_end(n, state, why);
     for (reap(n); n->n; reap(n))
         hg_clock_sleep_s(0.02);

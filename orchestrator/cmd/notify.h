@@ -24,6 +24,9 @@ struct hg_notify *hg_notify_create(const char *command, const char *run_dir,
 /* What is new? away_s: how long Slurm has not answered. n may be NULL, as below. */
 void hg_notify_look(struct hg_notify *n, const struct hg_run_state *state, double away_s);
 
+/* The run is over. Told once, unless cells run again; not waited for. For a caller that goes on after the end. */
+void hg_notify_over(struct hg_notify *n, const struct hg_run_state *state);
+
 /* The run is over (why NULL), or is not driven any more, and why; "": a signal came, nobody is told. Waits for what was started, at most a
  * minute, and frees n. */
 void hg_notify_end(struct hg_notify *n, const struct hg_run_state *state, const char *why);

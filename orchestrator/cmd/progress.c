@@ -139,7 +139,7 @@ static void show(struct hg_session *s, struct progress *p, const struct hg_drive
 {
     double wait_s = pass->wait_s > 0.02 ? pass->wait_s : 0.02;
 
-    if (!p->cockpit && !p->asked && !s->json) {
+    if (!p->asked && !s->json) {
         p->asked = true;
         p->cockpit = hg_cockpit_open(&s->rd, hg_drive_state(s->drive));
         p->terminal = p->terminal && !p->cockpit;

@@ -59,11 +59,8 @@ struct follow {
     char *retry;        /* cells to run again; NULL: none */
 };
 
-enum followed {
-    FOLLOW_OVER,
-    FOLLOW_ALONE,
-    FOLLOW_RETRY
-}; /* ALONE: no process drives it any more */
+/* ALONE: no process drives it any more. */
+enum followed { FOLLOW_OVER, FOLLOW_ALONE, FOLLOW_RETRY };
 
 static void tell_line(struct follow *f)
 {
@@ -85,9 +82,10 @@ static void show(struct follow *f, bool driven)
 }
 
 /* Read the journal as it grows, until the run is over, or on a screen until a person leaves it. FOLLOW_*, or -1 with err set. */
-static int follow_journal(struct follow *f, bool screen, struct hg_err *err)
+static int follow_journal(struct follow *f, struct hg_err *err)
 {
     struct hg_lock_owner owner;
+    bool asked = false; /* for the full screen */
 
     while (hg_run_state_follow(f->rd->path, &f->state, &f->used, err) == 0) {
         bool over = hg_state_open(f->state) == 0;
@@ -97,12 +95,11 @@ static int follow_journal(struct follow *f, bool screen, struct hg_err *err)
             f->notify = hg_notify_create(notify, f->rd->path, f->state, append_id,
                                          (void *)(uintptr_t)f->rd);
         hg_notify_look(f->notify, f->state, 0);
-        if (over) {
-            hg_notify_end(f->notify, f->state, NULL);
-            f->notify = NULL;
-        }
-        if (screen && !f->cockpit)
+        if (over)
+            hg_notify_over(f->notify, f->state);
+        if (!asked)
             f->cockpit = hg_cockpit_open(f->rd, f->state);
+        asked = true;
         if (!f->cockpit)
             tell_line(f);
         if (over ? !f->cockpit || hg_signals_stop : hg_signals_stop || !driven)
@@ -115,7 +112,6 @@ static int follow_journal(struct follow *f, bool screen, struct hg_err *err)
         hg_cockpit_wait(f->cockpit, 1);
         if ((f->retry = hg_cockpit_retry(f->cockpit)))
             return FOLLOW_RETRY;
-        screen = true;
     }
     return -1;
 }
@@ -125,7 +121,7 @@ static int follow(const struct hg_rundir *rd, bool tell, size_t *bad, char **ret
                   struct hg_err *err)
 {
     struct follow f = { .rd = rd };
-    int rc = follow_journal(&f, true, err);
+    int rc = follow_journal(&f, err);
 
     hg_cockpit_close(f.cockpit);
     hg_notify_end(f.notify, f.state, "");

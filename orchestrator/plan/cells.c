@@ -245,6 +245,15 @@ static bool is_line(const char *text, size_t n, bool has_before)
     return memchr(text, '\n', n) == text + n - 1;
 }
 
+/* What every reader relies on. */
+static int check_record(const char *path, size_t line, const json_t *record, struct hg_err *err)
+{
+    if (json_is_string(json_object_get(record, "id")) &&
+        json_is_object(json_object_get(record, "cell")))
+        return 0;
+    return hg_err_set(err, HG_E_INPUT, "%s:%zu: not a cell: no id, or no members", path, line + 1);
+}
+
 static json_t *read_cell(const char *dir, int batch, size_t line, struct hg_err *err)
 {
     char *path = hg_str_printf("%s/batches/%d.cells.jsonl", dir, batch), *text = NULL;
@@ -269,7 +278,8 @@ static json_t *read_cell(const char *dir, int batch, size_t line, struct hg_err 
         hg_err_sys(err, "cannot read %s", path);
     else if (got > 0 || !is_line(text, n, before))
         hg_err_set(err, HG_E_INPUT, "%s:%zu: not where %d.cells.idx says", path, line + 1, batch);
-    else if (hg_json_parse(path, text + before, n - before - 1, &doc, err) == 0)
+    else if (hg_json_parse(path, text + before, n - before - 1, &doc, err) == 0 &&
+             check_record(path, line, doc.root, err) == 0)
         root = json_incref(doc.root);
     hg_json_doc_done(&doc);
 out:
@@ -310,6 +320,8 @@ int hg_plan_each_cell(const char *dir, int batch,
 
         rc = hg_json_parse(path, text, (size_t)n - (text[n - 1] == '\n'), &doc, err);
         hg_bar_step();
+        if (rc == 0)
+            rc = check_record(path, line, doc.root, err);
         if (rc == 0)
             rc = visit(line, doc.root, context);
         hg_json_doc_done(&doc);

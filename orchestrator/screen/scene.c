@@ -376,15 +376,17 @@ static void draw_wrapped(struct hg_canvas *c, int line, int lines, const char *t
     }
 }
 
-/* The newest lines of the log at the bottom, so many of them scrolled back. */
-static void draw_log(const struct hg_scene *s, struct hg_canvas *c, int line, int lines)
+/* The newest lines of the log at the bottom, or lines before them. Returns how many are below. */
+static size_t draw_log(const struct hg_scene *s, struct hg_canvas *c, int line, int lines)
 {
     const char *log = s->log ? s->log : "", *end = log + strlen(log);
-    size_t back = s->page == HG_SCENE_LOG ? s->log_back : 0;
+    size_t back = s->page == HG_SCENE_LOG ? s->log_back : 0, below, most;
     int n = 0;
 
     for (const char *p = log; *p; p++)
         n += *p == '\n';
+    most = n > lines ? (size_t)(n - lines) : 0;
+    below = back = back < most ? back : most;
     n = n < lines ? n : lines;
     while (end > log && n > 0) {
         const char *begin = end - 1;
@@ -400,6 +402,7 @@ static void draw_log(const struct hg_scene *s, struct hg_canvas *c, int line, in
         hg_buf_done(&text);
         end = begin;
     }
+    return below;
 }
 
 static void draw_keys(const struct hg_scene *s, struct hg_canvas *c)
@@ -450,7 +453,7 @@ static void draw_help(struct hg_canvas *c)
         }
 }
 
-void hg_scene_draw(const struct hg_scene *s, struct hg_canvas *c)
+size_t hg_scene_draw(const struct hg_scene *s, struct hg_canvas *c)
 {
     int news = c->height >= 30 ? 3 : 1, top = 3 + news, log = c->height >= 30 ? c->height / 4 : 3;
     struct part p = { 0 };
@@ -458,11 +461,11 @@ void hg_scene_draw(const struct hg_scene *s, struct hg_canvas *c)
 
     if (c->width < HG_SCENE_WIDTH_MIN || c->height < HG_SCENE_HEIGHT_MIN) {
         hg_canvas_put(c, 0, 0, c->width, HG_INK_PLAIN, "too small: 60x15 is fine");
-        return;
+        return s->log_back;
     }
     if (s->page == HG_SCENE_HELP) {
         draw_help(c);
-        return;
+        return 0;
     }
     draw_keys(s, c);
     draw_top(s, c);
@@ -476,8 +479,8 @@ void hg_scene_draw(const struct hg_scene *s, struct hg_canvas *c)
         line = draw_map(s, c, top, c->height - top - log - 3, &p);
     }
     draw_cell(s, c, line, &p);
-    if (is_long(s, c))
-        draw_wrapped(c, line + 1, c->height - line - 2, s->message);
-    else
-        draw_log(s, c, line + 1, c->height - line - 2);
+    if (!is_long(s, c))
+        return draw_log(s, c, line + 1, c->height - line - 2);
+    draw_wrapped(c, line + 1, c->height - line - 2, s->message);
+    return s->log_back;
 }

@@ -33,8 +33,8 @@ struct hg_scene {
 #define HG_SCENE_WIDTH_MIN 40
 #define HG_SCENE_HEIGHT_MIN 10
 
-/* Draw it on an empty canvas. */
-void hg_scene_draw(const struct hg_scene *s, struct hg_canvas *c);
+/* Draw it on an empty canvas. Returns how far the log is scrolled back: log_back, or less where it begins. */
+size_t hg_scene_draw(const struct hg_scene *s, struct hg_canvas *c);
 
 /* The cell that stands for those of a place: the one that needs a person most. HG_MAP_NONE: there is none. */
 size_t hg_scene_cell(const struct hg_scene *s, size_t row, size_t column);

@@ -2,9 +2,11 @@
 #include "screen/terminal.h"
 
 #include <curses.h>
+#include <errno.h>
 #include <langinfo.h>
 #include <locale.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <term.h>
@@ -17,7 +19,8 @@ static struct {
     bool colors, utf8;
     bool behind; /* it was in the background, and the screen is not what it was */
     struct termios before;
-    char last_words[256]; /* what a terminal is sent before the process ends */
+    struct sigaction stop_before; /* for SIGTSTP */
+    char last_words[256];         /* what a terminal is sent before the process ends */
 } t;
 
 /* How an ink looks; on terminals without colours, or with NO_COLOR, only the attribute. */
@@ -81,10 +84,41 @@ bool hg_terminal_is_there(void)
            tcgetattr(STDIN_FILENO, &t.before) == 0;
 }
 
+static void leave(void)
+{
+    if (is_in_front() && !isendwin())
+        endwin();
+}
+
+static void catch_stop(void);
+
+/* The handler of ncurses takes the terminal back when the process goes on, even if that is in the background. */
+static void on_stop(int number)
+{
+    int error = errno;
+
+    leave();
+    t.behind = true;
+    raise(number); /* here it stops: SA_RESETHAND */
+    catch_stop();
+    if (is_in_front())
+        doupdate();
+    errno = error;
+}
+
+static void catch_stop(void)
+{
+    struct sigaction action = { .sa_handler = on_stop,
+                                .sa_flags = (int)SA_RESETHAND | SA_NODEFER | SA_RESTART };
+
+    sigaction(SIGTSTP, &action, NULL);
+}
+
 bool hg_terminal_open(void)
 {
     if (!hg_terminal_is_there())
         return false;
+    sigaction(SIGTSTP, NULL, &t.stop_before);
     setlocale(LC_CTYPE, "");
     t.utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
     t.screen = newterm(NULL, stderr, stdin);
@@ -100,6 +134,8 @@ bool hg_terminal_open(void)
     curs_set(0);
     start_colors();
     write_last_words();
+    if (t.stop_before.sa_handler == SIG_DFL)
+        catch_stop();
     return true;
 }
 
@@ -107,7 +143,8 @@ void hg_terminal_close(void)
 {
     if (!t.screen)
         return;
-    endwin();
+    leave();
+    sigaction(SIGTSTP, &t.stop_before, NULL);
     delscreen(t.screen);
     t.screen = NULL;
     setlocale(LC_CTYPE, "C");
@@ -115,7 +152,7 @@ void hg_terminal_close(void)
 
 void hg_terminal_abandon(void)
 {
-    if (!t.screen)
+    if (!t.screen || !is_in_front())
         return;
     (void)!write(STDERR_FILENO, t.last_words, strlen(t.last_words));
     tcsetattr(STDIN_FILENO, TCSANOW, &t.before);
@@ -159,27 +196,27 @@ static int read_key(void)
     static const struct {
         int code, key;
     } known[] = {
-        { KEY_UP, HG_KEY_UP },         { KEY_DOWN, HG_KEY_DOWN },
-        { KEY_LEFT, HG_KEY_LEFT },     { KEY_RIGHT, HG_KEY_RIGHT },
-        { KEY_PPAGE, HG_KEY_PAGE_UP }, { KEY_NPAGE, HG_KEY_PAGE_DOWN },
-        { KEY_HOME, HG_KEY_HOME },     { KEY_END, HG_KEY_END },
-        { KEY_ENTER, HG_KEY_ENTER },   { KEY_BACKSPACE, HG_KEY_ERASE },
-        { KEY_RESIZE, HG_KEY_SIZE },
+        { KEY_UP, HG_PRESS_UP },         { KEY_DOWN, HG_PRESS_DOWN },
+        { KEY_LEFT, HG_PRESS_LEFT },     { KEY_RIGHT, HG_PRESS_RIGHT },
+        { KEY_PPAGE, HG_PRESS_PAGE_UP }, { KEY_NPAGE, HG_PRESS_PAGE_DOWN },
+        { KEY_HOME, HG_PRESS_HOME },     { KEY_END, HG_PRESS_END },
+        { KEY_ENTER, HG_PRESS_ENTER },   { KEY_BACKSPACE, HG_PRESS_ERASE },
+        { KEY_RESIZE, HG_PRESS_SIZE },
     };
     wint_t code;
-    int rc = get_wch(&code);
+    int rc = is_in_front() ? get_wch(&code) : ERR;
 
     if (rc == ERR)
-        return HG_KEY_NONE;
+        return HG_PRESS_NONE;
     if (rc != KEY_CODE_YES)
-        return code == '\n' || code == '\r' ? HG_KEY_ENTER
-               : code == 27                 ? HG_KEY_ESCAPE
-               : code == 8 || code == 127   ? HG_KEY_ERASE
+        return code == '\n' || code == '\r' ? HG_PRESS_ENTER
+               : code == 27                 ? HG_PRESS_ESCAPE
+               : code == 8 || code == 127   ? HG_PRESS_ERASE
                                             : (int)code;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if ((int)code == known[i].code)
             return known[i].key;
-    return HG_KEY_NONE;
+    return HG_PRESS_NONE;
 }
 
 int hg_terminal_key(double wait_s, int fd)
@@ -187,12 +224,11 @@ int hg_terminal_key(double wait_s, int fd)
     struct pollfd fds[] = { { .fd = fd, .events = POLLIN },
                             { .fd = STDIN_FILENO, .events = POLLIN } };
     int limit_ms = wait_s > 0 ? (int)(wait_s * 1000) + 1 : 0;
-    bool keys = is_in_front();
-    int key = keys ? read_key() : HG_KEY_NONE;
+    int key = read_key();
 
-    if (key != HG_KEY_NONE)
+    if (key != HG_PRESS_NONE)
         return key;
-    if (poll(fds, keys ? 2 : 1, limit_ms) > 0 && keys && fds[1].revents & ~POLLIN)
+    if (poll(fds, is_in_front() ? 2 : 1, limit_ms) > 0 && fds[1].revents & ~POLLIN)
         poll(fds, 1, limit_ms); /* the terminal is gone */
-    return keys ? read_key() : HG_KEY_NONE;
+    return read_key();
 }

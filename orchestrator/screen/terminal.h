@@ -7,19 +7,19 @@
 /* The terminal of this process, as a full screen on stderr with keys from stdin. There is one. */
 
 enum {
-    HG_KEY_NONE = -1,
-    HG_KEY_UP = 0x110000, /* other keys are characters */
-    HG_KEY_DOWN,
-    HG_KEY_LEFT,
-    HG_KEY_RIGHT,
-    HG_KEY_PAGE_UP,
-    HG_KEY_PAGE_DOWN,
-    HG_KEY_HOME,
-    HG_KEY_END,
-    HG_KEY_ENTER,
-    HG_KEY_ESCAPE,
-    HG_KEY_ERASE,
-    HG_KEY_SIZE, /* the terminal has another size now */
+    HG_PRESS_NONE = -1,
+    HG_PRESS_UP = 0x110000, /* other keys are characters */
+    HG_PRESS_DOWN,
+    HG_PRESS_LEFT,
+    HG_PRESS_RIGHT,
+    HG_PRESS_PAGE_UP,
+    HG_PRESS_PAGE_DOWN,
+    HG_PRESS_HOME,
+    HG_PRESS_END,
+    HG_PRESS_ENTER,
+    HG_PRESS_ESCAPE,
+    HG_PRESS_ERASE,
+    HG_PRESS_SIZE, /* the terminal has another size now */
 };
 
 /* Are stdin and stderr a terminal that can be one? Not if TERM is dumb, hpcgrid was built without ncurses, or it is in the background. */
@@ -40,7 +40,7 @@ void hg_terminal_canvas(struct hg_canvas *c);
 /* Show a canvas: what has changed is sent. */
 void hg_terminal_show(const struct hg_canvas *c);
 
-/* The next key, or HG_KEY_NONE: after wait_s seconds without one, when a signal came, or when there is something to read at fd (-1: none). */
+/* The next key, or HG_PRESS_NONE: after wait_s seconds without one, when a signal came, or when there is something to read at fd (-1: none). */
 int hg_terminal_key(double wait_s, int fd);
 
 #endif

@@ -34,5 +34,5 @@ int hg_terminal_key(double wait_s, int fd)
 {
     (void)wait_s;
     (void)fd;
-    return HG_KEY_NONE;
+    return HG_PRESS_NONE;
 }

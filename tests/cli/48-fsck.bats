@@ -5,6 +5,7 @@
 bats_require_minimum_version 1.5.0
 
 load ../await
+load ../agent
 
 setup_file() {
     cd "$BATS_FILE_TMPDIR" || return 1
@@ -15,22 +16,7 @@ setup_file() {
 # A run of four cells, one of which failed, driven to its end; a second one of the same name after it.
 make_run() {
     local hpcgrid=$HPCGRID_BUILD/orchestrator/hpcgrid i
-    export HPCGRID_SLURM_AGENT=$PWD/agent ANSWERS=$PWD
-    answer() { printf '{"ok":%s}' "$2" >"$1"; }
-    answer limits '{"max_array_size":1001,"max_jobs":10000,"min_job_age_s":300,"ambiguous_s":1,"message_timeout_s":1,"accounting":false,"version":"22.05.8","cluster":"script"}'
-    answer hello '{"protocol":1,"agent":"x","library":"22.05.8","conf":"x"}'
-    answer probe '{"start_s":0,"nodes":""}'
-    answer submit '{"job_id":17,"site":""}'
-    answer poll '{"jobs":[]}'
-    cat >agent <<'END'
-#!/bin/bash
-while read -r line; do
-    op=$(jq -r .op <<<"$line")
-    [ "$op" != submit ] || jq -r .job.key <<<"$line" >>"$ANSWERS/keys"
-    jq -c --slurpfile a "$ANSWERS/$op" '{id: .id, rpcs: 1} + $a[0]' <<<"$line"
-done
-END
-    chmod +x agent
+    agent "$PWD"
     cat >m.json <<'END'
 {"hpcgrid": 1, "name": "m", "site": {"launcher": "", "hardware": {"cpu": {"partition": "cpu", "gpus_per_node": 0}}},
  "workload": {"command": ["sh", "-c", "echo '{\"train_s\": 1}' >$HPCGRID_RESULT; [ $0 != 3 ]", "{{i}}"], "launch": [], "time": "5m"},
@@ -38,7 +24,7 @@ END
 END
     "$hpcgrid" submit m.json
     for i in 0 1 2 3; do SLURM_ARRAY_TASK_ID=$i reports/m/001/batches/1.sh --submission 1 --offset 0 || true; done
-    answer poll "$(jq -cn --arg key "$(cat keys)" '{jobs: [{key: $key, job_id: 17, tasks: "0-3", state: "COMPLETED", reason: "None",
+    answer poll "$(jq -cn --arg key "$(jq -r 'select(.op == "submit").job.key' asked)" '{jobs: [{key: $key, job_id: 17, tasks: "0-3", state: "COMPLETED", reason: "None",
         nodes: "n1", restarts: 0, exit_status: 0, submit_s: 1, start_s: 2, end_s: 3}]}')"
     "$hpcgrid" resume m >/dev/null || [ $? = 1 ]
     cp -a reports/m/001 whole

@@ -1,40 +1,24 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# submit, status, resume and cancel without a Slurm: the agent is a shell script that says what the test wants and writes
-# down what it was asked.
+# submit, status, resume and cancel without a Slurm: the agent is a shell script (tests/agent.bash).
 
 bats_require_minimum_version 1.5.0
 load ../await
+load ../agent
 
 setup() {
     hpcgrid="$HPCGRID_BUILD/orchestrator/hpcgrid"
     cd "$BATS_TEST_TMPDIR" || return 1
     unset HPCGRID_REPORTS SLURM_CONF
-    export HPCGRID_SLURM_AGENT=$PWD/agent ANSWERS=$PWD ASKED=$PWD/asked
-    : >asked
-    answer limits '{"max_array_size":1001,"max_jobs":10000,"min_job_age_s":300,"ambiguous_s":1,"message_timeout_s":1,"accounting":false,"version":"22.05.8","cluster":"script"}'
-    answer probe '{"start_s":0,"nodes":""}'
-    answer submit '{"job_id":17,"site":""}'
-    answer poll '{"jobs":[]}'
-    answer cancel '{"gone":false}'
-    cat >agent <<'END'
-#!/bin/bash
-# One answer a question: $ANSWERS/<op> holds its "ok" or "error" member; "die" ends us instead.
-while read -r line; do
-    op=$(jq -r .op <<<"$line")
-    printf '%s\n' "$line" >>"$ASKED"
-    [ "$(cat "$ANSWERS/$op")" != die ] || kill -9 $$
-    jq -c --slurpfile a "$ANSWERS/$op" '{id: .id, rpcs: 1} + $a[0]' <<<"$line"
-done
-END
-    chmod +x agent
+    agent "$PWD"
     cat >m.json <<'END'
 {"hpcgrid": 1, "name": "m", "site": {"launcher": "srun", "hardware": {"cpu": {"partition": "cpu", "gpus_per_node": 0}}},
  "workload": {"command": ["true"], "time": "5m"}, "axes": {"i": {"range": [1, 4]}}}
 END
 }
 
-answer() { printf '{"ok":%s}' "$2" >"$1"; }
+teardown() { nothing_left; }
+
 refuse() { printf '{"error":{"code":"%s","errno":1,"message":"%s","site":"%s"}}' "$2" "$3" "${4:-}" >"$1"; }
 asked() { jq -r .op asked | grep -c "^$1\$" || true; }
 counts() { "$hpcgrid" status m --no-poll --json | jq -c .counts; }
@@ -268,12 +252,13 @@ told() { jq -c 'select(.op == "hold") | [.job_id, .tasks, .held]' asked | sort -
 }
 
 @test "an agent that dies in a submission leaves it in doubt, never sent twice" {
-    echo die >submit
+    : >submit.die
     export HPCGRID_NOW=2000000000
     run --separate-stderr "$hpcgrid" submit m.json
     [ "$status" = 0 ]
     [ "$(counts)" = '{"ambiguous":4}' ]
     [[ "$stderr" == *"not known whether submitted: 4; "* ]]
+    rm submit.die
     answer submit '{"job_id":18,"site":""}'
     run --separate-stderr "$hpcgrid" submit m.json # at once: it might still come
     [ "$(asked submit)" = 1 ]
@@ -336,8 +321,6 @@ told() { jq -c 'select(.op == "hold") | [.job_id, .tasks, .held]' asked | sort -
     "$hpcgrid" submit m.json -s 'i=1..2' >/dev/null
     answer poll "$(jq -c 'select(.op == "submit") | {jobs: [{key: .job.key, job_id: 17, tasks: "0-1", state: "PENDING",
         reason: "Priority", nodes: "", restarts: 0, exit_status: 0, submit_s: 1, start_s: 0, end_s: 0}]}' asked)"
-    # once it is told to end, the job is gone
-    sed -i 's|^    jq -c|    [ "$op" != cancel ] \|\| printf "{\\"ok\\":{\\"jobs\\":[]}}" >"$ANSWERS/poll"\n&|' agent
     run --separate-stderr "$hpcgrid" cancel m --json
     [ "$status" = 0 ]
     jq -e --arg run "$PWD/reports/m/001" '. == {run: $run, waiting: 0, live: 2}' <<<"$output"
@@ -357,6 +340,23 @@ told() { jq -c 'select(.op == "hold") | [.job_id, .tasks, .held]' asked | sort -
     done
 }
 
+# polled_again: twice since the last time that this was true
+polled_again() { [ "$(asked poll)" -ge $((${polls:=$(asked poll)} + 2)) ] && unset polls; }
+
+@test "nohup keeps a run driven when its terminal is gone" {
+    "$hpcgrid" submit m.json -s 'i=1..3'
+    queued Priority
+    nohup "$hpcgrid" resume m >out 2>log 3>&- &
+    pid=$!
+    await polled_again
+    kill -HUP $pid
+    await polled_again
+    kill -TERM $pid
+    rc=0
+    wait $pid || rc=$?
+    [ $rc = 143 ]
+}
+
 @test "cells that Slurm holds are told to the person, once" {
     "$hpcgrid" submit m.json >/dev/null
     answer poll "$(jq -c 'select(.op == "submit") | {jobs: [{key: .job.key, job_id: 17, tasks: "0-3", state: "PENDING",
@@ -364,9 +364,7 @@ told() { jq -c 'select(.op == "hold") | [.job_id, .tasks, .held]' asked | sort -
     "$hpcgrid" resume m --notify 'cat >>told; env | grep ^HPCGRID_EVENT >>told' 2>log 3>&- &
     pid=$!
     await grep -q EVENT told
-    polls=$(asked poll)
-    more() { [ "$(asked poll)" -ge $((polls + 2)) ]; }
-    await more
+    await polled_again
     kill -TERM $pid
     wait $pid || [ $? = 143 ]
     diff told - <<END

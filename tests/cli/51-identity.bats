@@ -6,6 +6,7 @@
 bats_require_minimum_version 1.5.0
 
 load ../await
+load ../agent
 
 setup() {
     hpcgrid="$HPCGRID_BUILD/orchestrator/hpcgrid"
@@ -14,25 +15,7 @@ setup() {
     mkdir "$HERE"
     cd "$HERE" || return 1
     unset "${!SLURM_@}" HPCGRID_REPORTS
-    export HPCGRID_SLURM_AGENT=$BATS_TEST_TMPDIR/agent ANSWERS=$BATS_TEST_TMPDIR ASKED=$BATS_TEST_TMPDIR/asked
-    : >"$ASKED"
-    limits script
-    answer probe '{"start_s":0,"nodes":""}'
-    answer submit '{"job_id":17,"site":""}'
-    answer poll '{"jobs":[]}'
-    answer cancel '{"gone":false}'
-    answer hold '{"gone":false}'
-    answer partitions '{"partitions":[]}'
-    cat >"$HPCGRID_SLURM_AGENT" <<'END2'
-#!/bin/bash
-while read -r line; do
-    op=$(jq -r .op <<<"$line")
-    printf '%s\n' "$line" >>"$ASKED"
-    [ "$op" != cancel ] || printf '{"ok":{"jobs":[]}}' >"$ANSWERS/poll"
-    jq -c --slurpfile a "$ANSWERS/$op" '{id: .id, rpcs: 1} + $a[0]' <<<"$line"
-done
-END2
-    chmod +x "$HPCGRID_SLURM_AGENT"
+    agent "$BATS_TEST_TMPDIR"
     cat >m.json <<'END2'
 {"hpcgrid": 1, "name": "m", "site": {"launcher": "srun", "hardware": {"cpu": {"partition": "cpu", "gpus_per_node": 0}}},
  "workload": {"command": ["true"], "time": "5m"}, "axes": {"i": {"range": [1, 4]}}}
@@ -41,9 +24,7 @@ END2
 
 teardown() { nothing_left; }
 
-answer() { printf '{"ok":%s}' "$2" >"$ANSWERS/$1"; }
 refuse() { printf '{"error":{"code":"%s","errno":%d,"message":"%s","site":""}}' "$2" "$3" "$4" >"$ANSWERS/$1"; }
-limits() { answer limits '{"max_array_size":1001,"max_jobs":10000,"min_job_age_s":300,"ambiguous_s":1,"message_timeout_s":1,"accounting":false,"version":"22.05.8","cluster":"'"$1"'"}'; }
 asked() { jq -r .op "$ASKED" | grep -c "^$1\$" || true; }
 # table STATE EXIT: what Slurm says of the four tasks of the last submission
 table() {

@@ -5,28 +5,14 @@
 
 bats_require_minimum_version 1.5.0
 load ../await
+load ../agent
 
 # One run for all tests, in their order: the first ones leave it as it is.
 setup_file() {
     unset "${!SLURM_@}" HPCGRID_REPORTS NO_COLOR TMUX
     cd "$BATS_FILE_TMPDIR" || return 1
-    export HPCGRID_SLURM_AGENT=$PWD/agent ANSWERS=$PWD ASKED=$PWD/asked PATH=$HPCGRID_BUILD/orchestrator:$PATH
-    : >asked
-    answer limits '{"max_array_size":1001,"max_jobs":10000,"min_job_age_s":300,"ambiguous_s":1,"message_timeout_s":1,"accounting":false,"version":"22.05.8","cluster":"script"}'
-    answer probe '{"start_s":0,"nodes":""}'
-    answer submit '{"job_id":17,"site":""}'
-    answer poll '{"jobs":[]}'
-    answer cancel '{"gone":false}'
-    answer hold '{"gone":false}'
-    cat >agent <<'END'
-#!/bin/bash
-while read -r line; do
-    op=$(jq -r .op <<<"$line")
-    printf '%s\n' "$line" >>"$ASKED"
-    jq -c --slurpfile a "$ANSWERS/$op" '{id: .id, rpcs: 1} + $a[0]' <<<"$line"
-done
-END
-    chmod +x agent
+    export PATH=$HPCGRID_BUILD/orchestrator:$PATH
+    agent "$PWD"
     # 12 cells in one array: the kinds fine, bad and long, lr 0.1 and 1, two of each
     cat >m.json <<'END'
 {"hpcgrid": 1, "name": "m", "site": {"launcher": "srun", "hardware": {"cpu": {"partition": "cpu", "gpus_per_node": 0}}},
@@ -57,7 +43,6 @@ teardown() {
     nothing_left
 }
 
-answer() { printf '{"ok":%s}' "$2" >"$1"; }
 # lines KIND: of the cells of a kind
 lines() { jq -r --arg kind "$1" 'select(.cell.kind == $kind) | input_line_number - 1' reports/m/001/batches/1.cells.jsonl; }
 # terminal WIDTH HEIGHT COMMAND: in a terminal of this size; "rc=" and its code follow
@@ -172,7 +157,10 @@ hot() { screen | grep -qE '^0\.1 [0-9]{2}   FF  rr'; }
     await has 'begin bad'
     await has boom
     if has 'lr  fine bad long'; then return 1; fi
-    keys Escape '?'
+    keys Home End Escape # these scroll the log, and do not move the cursor
+    await has 'lr  fine bad long'
+    has '── kind=bad lr=0.1, run 1: failed'
+    keys '?'
     await has 'leave; the jobs go on'
     keys '?'
     await has 'lr  fine bad long'
@@ -183,11 +171,11 @@ blocked() { [ "$(tail -1 asked | jq -r .op)" = poll ] && grep -qsxF "BATS_TEST_N
 
 @test "the terminal is left as it was, whatever ends it" {
     local signal
-    for signal in TERM HUP; do
-        terminal 60 15 "sh -c 'echo \$\$ >pid; exec hpcgrid watch m'"
+    for signal in TERM HUP QUIT SEGV; do
+        terminal 60 15 "sh -c 'ulimit -c 0; echo \$\$ >pid; exec hpcgrid watch m'"
         await has '? help'
         kill -"$signal" "$(cat pid)"
-        await has rc=1
+        await has "rc=$((128 + $(kill -l "$signal")))"
         await clean
         tmux -S "$socket" kill-server
         rm stty
@@ -208,6 +196,26 @@ blocked() { [ "$(tail -1 asked | jq -r .op)" = poll ] && grep -qsxF "BATS_TEST_N
     kill -INT "$(cat pid)"
     await taken "$(cat pid)" 2
     kill -TERM "$(cat pid)"
+    await has rc=143
+    await clean
+}
+
+# polled N: more often than that
+polled() { [ "$(jq -r .op asked | grep -c poll)" -gt "$1" ]; }
+
+@test "in the background it leaves the terminal alone, comes back to it, and ends without it" {
+    terminal 60 15 'sh -c "exec hpcgrid watch m"; bg; echo behind; read -r; stty -a >stty; echo looked; read -r; fg; bg; kill %1; wait %1'
+    await has '? help'
+    keys C-z
+    await has behind
+    await polled $(($(jq -r .op asked | grep -c poll) + 2))
+    keys Enter
+    await has looked
+    clean
+    keys Enter
+    await has '? help'
+    rm stty
+    keys C-z
     await has rc=143
     await clean
 }
@@ -234,6 +242,19 @@ blocked() { [ "$(tail -1 asked | jq -r .op)" = poll ] && grep -qsxF "BATS_TEST_N
     tmux -S "$socket" pipe-pane
     [ -s sent ]
     [ "$(wc -c <sent)" -lt 400 ]
+}
+
+@test "what the program said on the screen is printed after it, whatever HPCGRID_LOG says" {
+    printf '{"error":{"code":"refused","errno":1,"message":"never","site":""}}' >hold
+    terminal 100 24 'LC_ALL=C.UTF-8 HPCGRID_LOG=warn hpcgrid watch m'
+    await has '? help'
+    keys Down Right Right Right h
+    await has 'warning: cannot hold job 17: never'
+    keys q
+    await has rc=130
+    has 'hpcgrid: warning: cannot hold job 17: never'
+    answer hold '{"gone":false}'
+    hpcgrid release m
 }
 
 # asked_hold: what the agent was asked to hold

@@ -148,7 +148,7 @@ static void test_what_is_known_already_is_not_told(void **state)
 static void test_a_command_that_fails_is_a_warning(void **state)
 {
     (void)state;
-    hg_notify_end(create("echo first; echo no route >&2; exit 3"), run,
+    hg_notify_end(create("seq 1000; echo no route >&2; exit 3"), run,
                   "the journal cannot be written");
     assert_string_equal(warned, "--notify: exit code 3: no route");
     hg_notify_end(create("kill -TERM $$"), run, NULL);
@@ -169,10 +169,20 @@ static void test_the_run_does_not_wait_for_a_command(void **state)
     become(0, HG_CELL_FAILED, "");
     hg_notify_look(n, run, 0);
     hg_notify_look(n, run, 90);
+    become(0, HG_CELL_OK, "");
+    for (size_t i = 1; i < 4; i++)
+        become(i, HG_CELL_OK, "");
+    hg_notify_over(n, run);
+    hg_notify_look(n, run, 0);
+    hg_notify_over(n, run);
+    become(0, HG_CELL_WAITING, ""); /* it runs again */
+    hg_notify_look(n, run, 0);
+    become(0, HG_CELL_OK, "");
+    hg_notify_over(n, run);
     assert_said("");
     assert_int_equal(hg_fs_replace(path, "", 0, 0600, &err), 0);
-    hg_notify_end(n, run, NULL);
-    assert_said("attention\nend\nfailure\n");
+    hg_notify_end(n, run, "");
+    assert_said("attention\nend\nend\nfailure\n");
     free(path);
 }
 

@@ -465,6 +465,37 @@ static void test_an_index_that_does_not_fit_names_file_and_line(void **state)
     hg_matrix_free(m);
 }
 
+static int count_cell(size_t line, const json_t *cell, void *context)
+{
+    (void)line;
+    (void)cell;
+    ++*(size_t *)context;
+    return 0;
+}
+
+static void test_a_line_that_is_not_a_cell_is_an_error(void **state)
+{
+    static const char want[] = "/batches/1.cells.jsonl:1: not a cell: no id, or no members";
+    struct hg_matrix *m = load(COMMAND "\"axes\":{\"epochs\":[1,2]}");
+    struct hg_plan *plan = make(m, NULL);
+    struct hg_err err = HG_ERR_INIT, again = HG_ERR_INIT;
+    char dir[128], path[200];
+    size_t n = 0;
+
+    (void)state;
+    snprintf(dir, sizeof dir, "%s/no-cell", root);
+    hg_plan_free(save_and_load(plan, m, dir));
+    snprintf(path, sizeof path, "%s/batches/1.cells.jsonl", dir);
+    write_at(path, "{\"ix\"", 0);
+    assert_int_equal(hg_plan_each_cell(dir, 1, count_cell, &n, &err), -1);
+    assert_non_null(strstr(err.text, want));
+    assert_int_equal(n, 0);
+    assert_null(hg_plan_read_cell(dir, 1, 0, &again));
+    assert_non_null(strstr(again.text, want));
+    hg_plan_free(plan);
+    hg_matrix_free(m);
+}
+
 static void test_a_plan_of_another_format_names_both_numbers_and_the_way_on(void **state)
 {
     struct hg_matrix *m = load(COMMAND "\"axes\":{\"epochs\":[1,2]}");
@@ -632,6 +663,7 @@ int main(void)
         cmocka_unit_test(test_cells_that_share_a_job_ask_for_the_time_of_all),
         cmocka_unit_test(test_a_line_of_the_cells_file_is_read_without_the_others),
         cmocka_unit_test(test_an_index_that_does_not_fit_names_file_and_line),
+        cmocka_unit_test(test_a_line_that_is_not_a_cell_is_an_error),
         cmocka_unit_test(test_a_plan_of_another_format_names_both_numbers_and_the_way_on),
         cmocka_unit_test(test_a_plan_that_was_damaged_is_refused),
         cmocka_unit_test(test_words_are_quoted_so_that_a_shell_reads_them_back),

@@ -208,6 +208,37 @@ static void test_a_large_screen_has_more_reasons_and_log(void **unused)
     hg_buf_done(&want);
 }
 
+static void test_the_log_scrolls_back_to_its_first_line(void **unused)
+{
+    struct hg_scene s = scene_of();
+    struct hg_buf log = HG_BUF_INIT;
+    struct hg_canvas c;
+
+    (void)unused;
+    for (int i = 1; i <= 9; i++)
+        hg_buf_printf(&log, "line %d\n", i);
+    s.page = HG_SCENE_LOG;
+    s.log = hg_buf_str(&log);
+    s.log_back = 1000;
+    expect(&s, 40, 10, true,
+           "t/001  3m 07s · submit 0 · poll 0 · canc\n"
+           "o 4  F 1  M 1  r 2  p 1  . 45  h 1\n"
+           " 11 % █░░░░░░░░░ 6/54  ≈ 12m 00s left: 4\n"
+           "1 wait: others are before it (Priority);\n"
+           "── zero2 1x1 lr=0.1, run 1: failed ─────\n"
+           "line 1\n"
+           "line 2\n"
+           "line 3\n"
+           "line 4\n"
+           "? help  q quit  l log  / filter  h hold\n");
+    hg_canvas_init(&c, 40, 10, true);
+    assert_int_equal(hg_scene_draw(&s, &c), 5); /* lines below */
+    s.log_back = 2;
+    assert_int_equal(hg_scene_draw(&s, &c), 2);
+    hg_canvas_done(&c);
+    hg_buf_done(&log);
+}
+
 static void test_the_page_with_the_cursor_is_shown(void **unused)
 {
     struct hg_scene s = scene_of();
@@ -303,6 +334,7 @@ int main(void)
         cmocka_unit_test(test_a_small_screen_has_all_of_it),
         cmocka_unit_test(test_without_utf8_it_is_ascii),
         cmocka_unit_test(test_a_large_screen_has_more_reasons_and_log),
+        cmocka_unit_test(test_the_log_scrolls_back_to_its_first_line),
         cmocka_unit_test(test_the_page_with_the_cursor_is_shown),
         cmocka_unit_test(test_rows_are_sorted_by_any_axis),
         cmocka_unit_test(test_values_of_a_metric_are_digits),
