@@ -7,6 +7,7 @@ load ../plan
 
 setup() {
     hpcgrid=$HPCGRID_BUILD/orchestrator/hpcgrid
+    cd "$BATS_TEST_TMPDIR" || return 1
     run_dir=$BATS_TEST_TMPDIR/reports/x/001
     mkdir -p -m 0700 "$run_dir/batches"
     unset "${!SLURM_@}"
