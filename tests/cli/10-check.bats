@@ -146,6 +146,7 @@ END
     "$hpcgrid" check m.json --json >out 2>err
     jq -se 'map(.name == "m" and .site == "lab" and .cells == 2 and .excluded_by == {"/exclude/0": 0} and .skips == [] and has("errors") == false
         and (.warnings | length == 2 and (.[0] | endswith("this rule removes no cell")) and (.[1] | contains("the trace will be empty")))) == [true]' out
+    jq '.workload.time = "auto"' m.json | "$hpcgrid" check --json - 2>err | jq -se 'map(.cells) == [2]'
     jq '.axes.lr = ["x"] | .workload.modle = 1' m.json >bad.json
     code=0
     "$hpcgrid" check -j bad.json >out 2>err || code=$?
