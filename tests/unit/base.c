@@ -113,6 +113,30 @@ static void test_wall_times_that_can_be_read_two_ways_are_refused(void **state)
     }
 }
 
+static void test_durations_have_two_units_and_a_bound(void **state)
+{
+    static const struct {
+        double seconds;
+        const char *text;
+    } cases[] = {
+        { 0.417, "0.42 s" },
+        { 41.3, "41.3 s" },
+        { 187, "3m 07s" },
+        { 7500, "2h 05m" },
+        { 273600, "3d 04h" },
+        { 2.8e28, "over 11574d 01h" },
+        { INFINITY, "over 11574d 01h" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < N_OF(cases); i++) {
+        char text[32];
+
+        hg_text_duration_format(cases[i].seconds, text);
+        assert_string_equal(text, cases[i].text);
+    }
+}
+
 static void test_amounts_of_memory_are_whole_bytes_that_a_file_can_have(void **state)
 {
     static const struct {
@@ -642,6 +666,7 @@ int main(void)
         cmocka_unit_test(test_control_characters_are_shown_not_sent),
         cmocka_unit_test(test_numbers_are_written_as_javascript_writes_them),
         cmocka_unit_test(test_wall_times_that_can_be_read_two_ways_are_refused),
+        cmocka_unit_test(test_durations_have_two_units_and_a_bound),
         cmocka_unit_test(test_amounts_of_memory_are_whole_bytes_that_a_file_can_have),
         cmocka_unit_test(test_any_bytes_become_a_json_string),
         cmocka_unit_test(test_long_messages_are_cut_between_characters),
