@@ -129,7 +129,7 @@ static void params_reference(struct hg_buf *out)
     for (const struct hg_param *p = hg_params; p->name; p++) {
         hg_buf_printf(out, "| `%s` | %s", p->name, kinds[p->kind]);
         if (p->min != 0 || p->max != 0)
-            hg_buf_printf(out, ", %.15g to %.15g", p->min, p->max);
+            hg_buf_printf(out, ", %.16g to %.16g", p->min, p->max); /* seed: 2^53 - 1 */
         hg_buf_printf(out, " | %s |\n", p->doc);
     }
 }
