@@ -385,14 +385,13 @@ static const struct hg_field sample_fields[] = {
     { "name", HG_J_STRING, offsetof(struct sample, name), .doc = "name" },
     { "on", HG_J_BOOL, offsetof(struct sample, on), .doc = "switch" },
     { "words", HG_J_STRINGS, offsetof(struct sample, words), .doc = "words" },
-    { "later", HG_J_BOOL, 0, HG_J_REFUSED, .doc = "nobody does that" },
     { 0 },
 };
 
 static void test_field_tables_report_every_problem(void **state)
 {
     static const char text[] =
-        "{\"nodes\": 17, \"lr\": \"x\", \"nmae\": 1, \"on\": 1, \"words\": [1], \"later\": true, "
+        "{\"nodes\": 17, \"lr\": \"x\", \"nmae\": 1, \"on\": 1, \"words\": [1], "
         "\"seed\": 9007199254740992}";
     struct hg_json_doc doc = HG_JSON_DOC_INIT;
     struct hg_errs errs = HG_ERRS_INIT;
@@ -403,17 +402,15 @@ static void test_field_tables_report_every_problem(void **state)
     assert_int_equal(hg_json_parse("s.json", text, strlen(text), &doc, NULL), 0);
     assert_int_equal(hg_json_decode(&doc, doc.root, "", sample_fields, false, &s, &errs), -1);
     hg_errs_format(&errs, &out);
-    assert_string_equal(
-        hg_buf_str(&out),
-        "s.json:1:11: error: /nodes: 17 is out of range; 1 to 16\n"
-        "s.json:1:21: error: /lr: expected a number, found a string\n"
-        "s.json:1:26: error: /nmae: unknown member \"nmae\"\n"
-        "  known: nodes, seed, lr, name, on, words, later — did you mean \"name\"?\n"
-        "s.json:1:43: error: /on: expected true or false, found an integer\n"
-        "s.json:1:56: error: /words/0: expected a string, found an integer\n"
-        "s.json:1:60: error: /later: later: nobody does that\n"
-        "s.json:1:83: error: /seed: 9007199254740992 is out of range; 0 to "
-        "9007199254740991\n");
+    assert_string_equal(hg_buf_str(&out),
+                        "s.json:1:11: error: /nodes: 17 is out of range; 1 to 16\n"
+                        "s.json:1:21: error: /lr: expected a number, found a string\n"
+                        "s.json:1:26: error: /nmae: unknown member \"nmae\"\n"
+                        "  known: nodes, seed, lr, name, on, words — did you mean \"name\"?\n"
+                        "s.json:1:43: error: /on: expected true or false, found an integer\n"
+                        "s.json:1:56: error: /words/0: expected a string, found an integer\n"
+                        "s.json:1:68: error: /seed: 9007199254740992 is out of range; 0 to "
+                        "9007199254740991\n");
     hg_buf_done(&out);
     hg_errs_done(&errs);
     hg_json_release(sample_fields, &s);

@@ -57,7 +57,7 @@ static void fields_reference(const struct hg_field *fields, struct hg_buf *out)
 
     hg_buf_puts(out, "| member | type | meaning |\n| --- | --- | --- |\n");
     for (; fields->kind != HG_J_END; fields++) {
-        if (fields->flags & (HG_J_IGNORED | HG_J_REFUSED))
+        if (fields->flags & HG_J_IGNORED)
             continue;
         hg_buf_printf(out, "| `%s`%s | %s", fields->name,
                       fields->flags & HG_J_REQUIRED ? " (required)" : "", kinds[fields->kind]);
