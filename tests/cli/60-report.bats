@@ -171,7 +171,7 @@ AWK
 
 @test "a place whose job was suspended says so" {
     set_of '{"cell": {"nodes": 1}, "train_s": 10}, {"cell": {"nodes": 2}, "train_s": 9, "suspended_s": 4.2}' >set.json
-    "$hpcgrid" report set.json --format json | jq -e '[.tables[0].points[] | [.row.nodes, (.notes // [] | any(startswith("suspended by")))]] == [[1, false], [2, true]]'
+    "$hpcgrid" report set.json --format json | jq -se '.[0] | [.tables[0].points[] | [.row.nodes, (.notes // [] | any(startswith("suspended by")))]] == [[1, false], [2, true]]'
 }
 
 @test "rehearsals never stand in a table with real results" {
@@ -183,9 +183,9 @@ AWK
 
 @test "a table never mixes metrics" {
     set_of '{"cell": {"nodes": 1}, "train_s": 10, "wall_s": 12}, {"cell": {"nodes": 2}, "wall_s": 7}' >set.json
-    "$hpcgrid" report set.json --format json | jq -e '.metric == "wall_s" and [.tables[0].points[].value] == [12, 7]'
+    "$hpcgrid" report set.json --format json | jq -se '.[0] | .metric == "wall_s" and [.tables[0].points[].value] == [12, 7]'
     set_of '{"cell": {"nodes": 1}, "train_s": 10, "wall_s": 12}, {"cell": {"nodes": 2}, "train_s": 6, "wall_s": 7}' >set.json
-    "$hpcgrid" report set.json --format json | jq -e '.metric == "train_s" and [.tables[0].points[].value] == [10, 6]'
+    "$hpcgrid" report set.json --format json | jq -se '.[0] | .metric == "train_s" and [.tables[0].points[].value] == [10, 6]'
     set_of '{"cell": {"nodes": 1}, "train_s": 10}, {"cell": {"nodes": 2}, "wall_s": 7}' >set.json
     run "$hpcgrid" report set.json --format json
     [ "$status" -eq 1 ]
@@ -197,15 +197,15 @@ AWK
     "$hpcgrid" report set.json --format json |
         jq -e '.kind == "rate" and (.tables[0].points[1] | .speedup == 1.9 and .efficiency == 0.95)'
     set_of '{"cell": {"nodes": 1}, "score": 100}, {"cell": {"nodes": 2}, "score": 190}' '"baseline": {"nodes": 1}, ' >set.json
-    "$hpcgrid" report set.json --metric score --format json | jq -e '.kind == "other" and .tables[0].no_speedup'
-    "$hpcgrid" report set.json --metric score --better higher --format json | jq -e '.tables[0].points[1].speedup == 1.9'
+    "$hpcgrid" report set.json --metric score --format json | jq -se '.[0] | .kind == "other" and .tables[0].no_speedup'
+    "$hpcgrid" report set.json --metric score --better higher --format json | jq -se '.[0] | .tables[0].points[1].speedup == 1.9'
 }
 
 @test "of several attempts the newest good one counts" {
     set_of '{"id": "c", "cell": {"nodes": 1}, "attempt": "1.9", "train_s": 9},
             {"id": "c", "cell": {"nodes": 1}, "attempt": "1.10", "train_s": 10},
             {"id": "c", "cell": {"nodes": 1}, "attempt": "2.0", "status": "failed"}' >set.json
-    "$hpcgrid" report set.json --format json | jq -e '.cells == 1 and .tables[0].points[0].value == 10'
+    "$hpcgrid" report set.json --format json | jq -se '.[0] | .cells == 1 and .tables[0].points[0].value == 10'
     "$hpcgrid" report set.json --format csv | tr -d '\r' | cut -d, -f3,4,5 | diff - <(printf 'attempt,counts,status\n\x271.9,false,ok\n\x271.10,true,ok\n\x272.0,false,failed\n')
 }
 
@@ -228,13 +228,13 @@ AWK
 @test "a seed made from repeat does not tear repeats apart" {
     set_of '{"cell": {"nodes": 1, "seed": 7, "repeat": 1}, "train_s": 8}, {"cell": {"nodes": 1, "seed": 8, "repeat": 2}, "train_s": 18},
             {"cell": {"nodes": 2, "seed": 7, "repeat": 1}, "train_s": 4}, {"cell": {"nodes": 2, "seed": 8, "repeat": 2}, "train_s": 9}' >set.json
-    "$hpcgrid" report set.json --format json | jq -e '[.tables[0].points[] | [.n, (.value * 1e9 | round)]] == [[2, 12e9], [2, 6e9]]'
+    "$hpcgrid" report set.json --format json | jq -se '.[0] | [.tables[0].points[] | [.n, (.value * 1e9 | round)]] == [[2, 12e9], [2, 6e9]]'
 }
 
 @test "keys that vary besides give a table each" {
     set_of '{"cell": {"nodes": 1, "strategy": "ddp", "epochs": 1}, "train_s": 1}, {"cell": {"nodes": 1, "strategy": "ddp", "epochs": 2}, "train_s": 2}' >set.json
-    "$hpcgrid" report set.json --format json | jq -e '[.tables[] | [.where.epochs, .points[0].value]] == [[1, 1], [2, 2]]'
-    "$hpcgrid" report set.json --columns strategy,epochs --rows nodes --format json | jq -e '.tables | length == 1'
+    "$hpcgrid" report set.json --format json | jq -se '.[0] | [.tables[] | [.where.epochs, .points[0].value]] == [[1, 1], [2, 2]]'
+    "$hpcgrid" report set.json --columns strategy,epochs --rows nodes --format json | jq -se '.[0] | .tables | length == 1'
 }
 
 @test "baselines: put over the cell, null takes away, defaults need not be said" {
@@ -379,8 +379,8 @@ bad_names() {
     for file in csv pivot ranks; do
         if LC_ALL=C grep -aP '(^|,)"?([=@\t]|\+1|-a|\xef\xbc\x9d)' $file; then return 1; fi
     done
-    "$hpcgrid" report set.json --format json | jq -e --slurpfile set set.json \
-        '[.tables[].points[].column.strategy] | unique == ([$set[0].results[].cell.strategy] | unique)'
+    "$hpcgrid" report set.json --format json | jq -se --slurpfile set set.json \
+        '.[0] | [.tables[].points[].column.strategy] | unique == ([$set[0].results[].cell.strategy] | unique)'
 }
 
 # A run without Slurm: a plan written by hand, its cells run by the node side; the third fails, the

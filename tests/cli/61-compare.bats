@@ -68,7 +68,7 @@ verdict() { # NODES TASKS STRATEGY
     run "$hpcgrid" compare "$before" worse.json --metric eval.accuracy --json
     [ "$status" -eq 1 ]
     jq -e '.counts.worse == 5 and .overall_verdict == "worse"' <<<"$output"
-    "$hpcgrid" compare worse.json better.json --metric final_loss --json | jq -e '.counts.better == 5 and (.overall - 2 | fabs) < 1e-12'
+    "$hpcgrid" compare worse.json better.json --metric final_loss --json | jq -se '.[0] | .counts.better == 5 and (.overall - 2 | fabs) < 1e-12'
 }
 
 @test "what is not alike is said, and refused by --strict; another revision is what one compares" {

@@ -21,7 +21,7 @@ report() {
 
 # near JQ WANTED [RELATIVE]: the number is the wanted one to nine digits
 near() {
-    jq -e "($1) as \$v | ((\$v - ($2)) | fabs) <= ${3:-1e-9} * (($2) | fabs)" >/dev/null
+    jq -se ".[0] | ($1) as \$v | ((\$v - ($2)) | fabs) <= ${3:-1e-9} * (($2) | fabs)" >/dev/null
 }
 
 @test "work in proportion to the devices is weak scaling, and its speedup is scaled" {
@@ -40,20 +40,20 @@ near() {
 
 @test "the kind of scaling is read from the samples that were trained" {
     of '(1, 2, 4, 8) as $n | {cell: {nodes: $n}, train_s: (100 / $n), samples_per_s: ($n * 10)}'
-    report | jq -e '.tables[0].scaling[0] | .kind == "strong" and .amdahl.serial_fraction == 0'
+    report | jq -se '.[0] | .tables[0].scaling[0] | .kind == "strong" and .amdahl.serial_fraction == 0'
     of '(1, 2, 4, 8) as $n | {cell: {nodes: $n}, train_s: 100, samples_per_s: ($n * 10)}'
-    report | jq -e '(.tables[0].scaling[0].kind == "weak") and ([.tables[0].points[].efficiency] == [1, 1, 1, 1])'
+    report | jq -se '.[0] | (.tables[0].scaling[0].kind == "weak") and ([.tables[0].points[].efficiency] == [1, 1, 1, 1])'
     of '(1, 2, 4, 8) as $n | {cell: {nodes: $n}, train_s: 100, samples_per_s: ($n * $n)}'
-    report | jq -e '(.tables[0].scaling | length) == 0 and (.tables[0].points[1].notes[0] | startswith("work differs from that of its baseline: 4"))'
+    report | jq -se '.[0] | (.tables[0].scaling | length) == 0 and (.tables[0].points[1].notes[0] | startswith("work differs from that of its baseline: 4"))'
     of '(1, 2, 4, 8) as $n | {cell: {nodes: $n}, train_s: (100 / $n)}'
-    report | jq -e '.tables[0].scaling[0].kind == "not known"'
+    report | jq -se '.[0] | .tables[0].scaling[0].kind == "not known"'
 }
 
 @test "the work of a cell is the product of the keys that are named" {
     of '([1, 1], [2, 1], [2, 2], [4, 2]) as [$x, $y] | {cell: {nodes: ($x * $y), nx: $x, ny: $y, epochs: ($x + 1)}, train_s: 100}' \
         '{baseline: {nodes: 1, nx: 1, ny: 1, epochs: 2}, report: {rows: ["nodes"], columns: [], work: ["nx", "ny"]}}'
-    report | jq -e '[.tables[].points[].scaling] == [null, "weak", "weak", "weak"] and ([.tables[].points[].efficiency] == [1, 1, 1, 1])'
-    report --work nx | jq -e '[.tables[].points[].scaling] == [null, "weak", null, null]'
+    report | jq -se '.[0] | [.tables[].points[].scaling] == [null, "weak", "weak", "weak"] and ([.tables[].points[].efficiency] == [1, 1, 1, 1])'
+    report --work nx | jq -se '.[0] | [.tables[].points[].scaling] == [null, "weak", null, null]'
     run "$hpcgrid" report set.json --work nz
     [ "$status" -eq 3 ]
     [[ "$output" == *'--work: no cell has "nz"'*'did you mean "nx"?'* ]]
@@ -65,17 +65,17 @@ near() {
 
 @test "curves of different work are no one curve where the work stays the same along them" {
     of '(1, 2) as $e | (1, 2, 4, 8) as $n | {cell: {nodes: $n, epochs: $e}, train_s: (100 * $e / ($n | if . == 1 then 1 else . - 0.1 * $e end))}' '{report: {rows: ["nodes", "epochs"], columns: []}}'
-    report | jq -e '[.tables[0].scaling[].label] == ["epochs=1", "epochs=2"] and all(.tables[0].scaling[]; .kind == "strong" and .points == 3)'
+    report | jq -se '.[0] | [.tables[0].scaling[].label] == ["epochs=1", "epochs=2"] and all(.tables[0].scaling[]; .kind == "strong" and .points == 3)'
     "$hpcgrid" report set.json --plot speedup --format gp | grep -q 'epochs=2'
 }
 
 @test "steps of a constant length on growing batches are weak scaling; epochs are strong" {
     of '(1, 2, 4, 8) as $n | {cell: {nodes: $n, gpus_per_node: 1, batch_size: 8, steps: 100}, train_s: 50}'
-    report | jq -e '.tables[0].scaling[0].kind == "weak"'
+    report | jq -se '.[0] | .tables[0].scaling[0].kind == "weak"'
     of '(1, 2, 4, 8) as $n | {cell: {nodes: $n, gpus_per_node: 1, batch_size: 8, epochs: 3}, train_s: (50 / $n)}'
-    report | jq -e '.tables[0].scaling[0].kind == "strong"'
+    report | jq -se '.[0] | .tables[0].scaling[0].kind == "strong"'
     of '(1, 2, 4, 8) as $n | {cell: {nodes: $n, gpus_per_node: 1, batch_size: 8}, step_s: {median: 0.5}}'
-    report --metric step_s.median | jq -e '[.tables[0].points[].efficiency] == [1, 1, 1, 1]'
+    report --metric step_s.median | jq -se '.[0] | [.tables[0].points[].efficiency] == [1, 1, 1, 1]'
 }
 
 @test "fits have errors, a knee and a prediction with its interval" {
@@ -161,7 +161,7 @@ withheld() {
 
 @test "a prediction that says next to nothing is listed as such, and would only flatten a picture" {
     of '([1, 100], [2, 60], [4, 27], [8, 20], [16, 10.5]) as [$n, $t] | {cell: {nodes: $n}, train_s: $t}'
-    report | jq -e '.tables[0].scaling[0].predicted.speedup_interval | .[1] > 8 * .[0]'
+    report | jq -se '.[0] | .tables[0].scaling[0].predicted.speedup_interval | .[1] > 8 * .[0]'
     "$hpcgrid" report set.json | grep -qx 'predicted, not measured: twice the devices'
     "$hpcgrid" report set.json --plot speedup --format gp >out.gp
     grep -q 'intervals too wide' out.gp
@@ -172,28 +172,28 @@ withheld() {
 @test "the best strategy is named, and those that cannot be told from it" {
     of '(["ddp", [10, 10.2, 10.1]], ["fsdp", [10.1, 10.4, 9.9]], ["zero", [13, 13.1, 12.9]]) as [$s, $t] | range(3) as $i
         | {cell: {nodes: 2, strategy: $s, repeat: ($i + 1)}, train_s: $t[$i]}' '{baseline: null}'
-    report | jq -e '.tables[0].listings[0] | .name == "best" and .rows[0].best == "ddp" and .rows[0].verdict == "not distinguishable" and .rows[0].next == "fsdp"'
-    report --where strategy!=fsdp | jq -e '.tables[0].listings[0].rows[0] | .best == "ddp" and .next == "zero" and .verdict == "clear" and (.times_better - pow(13 * 13.1 * 12.9 / (10 * 10.2 * 10.1); 1 / 3) | fabs) < 1e-12'
+    report | jq -se '.[0] | .tables[0].listings[0] | .name == "best" and .rows[0].best == "ddp" and .rows[0].verdict == "not distinguishable" and .rows[0].next == "fsdp"'
+    report --where strategy!=fsdp | jq -se '.[0] | .tables[0].listings[0].rows[0] | .best == "ddp" and .next == "zero" and .verdict == "clear" and (.times_better - pow(13 * 13.1 * 12.9 / (10 * 10.2 * 10.1); 1 / 3) | fabs) < 1e-12'
     of '{cell: {nodes: 1, strategy: "a"}, train_s: 3}, {cell: {nodes: 1, strategy: "b"}, train_s: 2}, {cell: {nodes: 2, strategy: "b"}, train_s: 1}' '{baseline: null}'
-    report | jq -e '.tables[0].listings[0]| (.rows == [{nodes: 1, best: "b", value: 2, next: "a", times_better: 1.5}]) and (.notes[0] | startswith("unsure, with fewer than 3 runs"))'
-    report --metric train_s --better higher | jq -e '.tables[0].listings[0].rows[0].best == "a"'
+    report | jq -se '.[0] | .tables[0].listings[0]| (.rows == [{nodes: 1, best: "b", value: 2, next: "a", times_better: 1.5}]) and (.notes[0] | startswith("unsure, with fewer than 3 runs"))'
+    report --metric train_s --better higher | jq -se '.[0] | .tables[0].listings[0].rows[0].best == "a"'
 }
 
 @test "a strategy that computed something else is not said to be better" {
     of '{cell: {nodes: 1, strategy: "a"}, train_s: 3, comparable: {precision: "fp32"}}, {cell: {nodes: 1, strategy: "b"}, train_s: 2, comparable: {precision: "bf16"}}' '{baseline: null}'
-    report | jq -e '.tables[0].listings[0].rows[0].verdict | endswith("not comparable: a")'
+    report | jq -se '.[0] | .tables[0].listings[0].rows[0].verdict | endswith("not comparable: a")'
 }
 
 @test "which way is good is known of a metric, or said" {
     of '{cell: {strategy: "a"}, eval: {accuracy: 0.9, loss: 2}, score: 1}, {cell: {strategy: "b"}, eval: {accuracy: 0.8, loss: 1}, score: 2}' '{baseline: null, report: {columns: ["strategy"]}}'
-    report --metric eval.accuracy | jq -e '.better == "higher" and .kind == "other" and .tables[0].listings[0].rows[0].best == "a"'
-    report --metric eval.loss | jq -e '.better == "lower" and .tables[0].listings[0].rows[0].best == "b"'
-    report --metric score | jq -e '(has("better") | not) and .tables[0].listings == []'
+    report --metric eval.accuracy | jq -se '.[0] | .better == "higher" and .kind == "other" and .tables[0].listings[0].rows[0].best == "a"'
+    report --metric eval.loss | jq -se '.[0] | .better == "lower" and .tables[0].listings[0].rows[0].best == "b"'
+    report --metric score | jq -se '.[0] | (has("better") | not) and .tables[0].listings == []'
 }
 
 @test "what is not like its baseline is refused by --strict, and the exit code says so" {
     of '{cell: {nodes: 1}, train_s: 4, comparable: {precision: "fp32"}}, {cell: {nodes: 2}, train_s: 1, comparable: {precision: "tf32"}}, {cell: {nodes: 4}, train_s: 1, comparable: {precision: "fp32"}}'
-    report | jq -e '.refused == 0 and .tables[0].points[1].speedup == 4'
+    report | jq -se '.[0] | .refused == 0 and .tables[0].points[1].speedup == 4'
     run --separate-stderr "$hpcgrid" report set.json --format json --strict
     [ "$status" -eq 1 ]
     jq -e '.refused == 1 and (.tables[0].points[1] | .value == 1 and .refused and (has("speedup") or has("efficiency") | not))' <<<"$output"
@@ -211,17 +211,17 @@ withheld() {
     jq -e '.tables[0].points[1].notes == ["ran on other nodes or software: driver 570 (baseline 560)", "ran on other nodes or software: device A100-80GB (baseline A100-40GB)"]' out.json
     jq -e '.tables[0].points[2].notes == ["ran on other nodes or software: gpu_clock_mhz 1200 (baseline 1410)"]' out.json
     of '("a100", "t4") as $h | (1, 2, 4) as $n | {cell: {hardware: $h, nodes: $n}, train_s: 4, env: {driver: (if $n == 4 then "570" else $h end)}}' '{baseline: null, report: {rows: ["nodes"], columns: ["hardware"]}}'
-    report | jq -e '[.tables[0].points[] | .notes // [] | .[]] == ["ran on other nodes or software: driver 570 (first place a100)", "ran on other nodes or software: driver 570 (first place t4)"]'
+    report | jq -se '.[0] | [.tables[0].points[] | .notes // [] | .[]] == ["ran on other nodes or software: driver 570 (first place a100)", "ran on other nodes or software: driver 570 (first place t4)"]'
     of '{cell: {nodes: 1, repeat: 1}, train_s: 4, env: {driver: "560"}}, {cell: {nodes: 1, repeat: 2}, train_s: 4, env: {driver: "570"}}'
-    report | jq -e '.tables[0].points[0].notes == ["its runs differ in driver"]'
+    report | jq -se '.[0] | .tables[0].points[0].notes == ["its runs differ in driver"]'
 }
 
 @test "groups give a table each, where one would do; repeat can be a row" {
     of '("a", "b") as $h | (1, 2) as $n | {cell: {hardware: $h, nodes: $n, strategy: ("s" + $h)}, train_s: $n}'
-    report | jq -e '.tables | length == 1'
-    report --group hardware | jq -e '[.tables[].where.hardware] == ["a", "b"]'
+    report | jq -se '.[0] | .tables | length == 1'
+    report --group hardware | jq -se '.[0] | [.tables[].where.hardware] == ["a", "b"]'
     jq '.report = {group: ["hardware"]}' set.json >g.json
-    "$hpcgrid" report g.json --format json | jq -e '[.tables[].where.hardware] == ["a", "b"]'
+    "$hpcgrid" report g.json --format json | jq -se '.[0] | [.tables[].where.hardware] == ["a", "b"]'
     run --separate-stderr "$hpcgrid" report set.json --group hardwar
     [ "$status" -eq 3 ]
     [[ "$stderr" == *'group: no cell has "hardwar"'*'did you mean "hardware"?'* ]]
@@ -229,14 +229,14 @@ withheld() {
     [ "$status" -eq 3 ]
     [[ "$stderr" == *'"nodes" is both group and row'* ]]
     of '(1, 2) as $i | {cell: {nodes: 1, repeat: $i}, train_s: $i}, {cell: {nodes: 2, repeat: $i}, train_s: ($i / 2)}'
-    report --rows repeat --columns nodes | jq -e '[.tables[0].points[] | [.value, .n, .speedup]] == [[1, 1, 1], [0.5, 1, 2], [2, 1, 1], [1, 1, 2]]'
+    report --rows repeat --columns nodes | jq -se '.[0] | [.tables[0].points[] | [.value, .n, .speedup]] == [[1, 1, 1], [0.5, 1, 2], [2, 1, 1], [1, 1, 2]]'
 }
 
 @test "hardware stands side by side, and where takes jq" {
     of '("a100", "h100") as $h | (1, 2, 4) as $n | {cell: {hardware: $h, nodes: $n}, train_s: (if $h == "h100" then 50 else 100 end / $n)}'
-    report --columns hardware --rows nodes | jq -e '[.tables[0].points[] | .value] == [100, 50, 50, 25, 25, 12.5]'
-    report --where '.nodes > 1 and .hardware == "h100"' | jq -e '.cells == 2'
-    report --where 'hardware=h100,nodes=2..4' | jq -e '.cells == 2'
+    report --columns hardware --rows nodes | jq -se '.[0] | [.tables[0].points[] | .value] == [100, 50, 50, 25, 25, 12.5]'
+    report --where '.nodes > 1 and .hardware == "h100"' | jq -se '.[0] | .cells == 2'
+    report --where 'hardware=h100,nodes=2..4' | jq -se '.[0] | .cells == 2'
 }
 
 @test "bytes sent, exposed communication and peak memory are listed on request" {
@@ -267,8 +267,8 @@ withheld() {
     jq -e '.tables[0].listings[] | select(.name == "cost") | .rows[0] | .device_hours == 2 and .energy_wh == 2 and .cost == 3' out.json
     jq -e '.listings[] | select(.name == "spent") | .rows == [{hardware: "a100", attempts: 2, device_hours: 3, lost_attempts: 1, lost_device_hours: 1, energy_wh: 2, cost: 4.5}]' out.json
     jq 'del(.prices, .currency) | del(.results[].energy_j)' set.json >plain.json
-    "$hpcgrid" report plain.json --format json | jq -e '.listings == []'
-    "$hpcgrid" report plain.json --format json --cost | jq -e '.listings[0].rows[0].device_hours == 3'
+    "$hpcgrid" report plain.json --format json | jq -se '.[0] | .listings == []'
+    "$hpcgrid" report plain.json --format json --cost | jq -se '.[0] | .listings[0].rows[0].device_hours == 3'
     jq '.prices = {a100: "1.5 EUR"}' set.json >bad.json
     run --separate-stderr "$hpcgrid" report bad.json
     [ "$status" -eq 3 ]
@@ -287,7 +287,7 @@ notes() { report "$@" | jq -r '.tables[].points[] | "\(.row.nodes) \(.notes // [
     [ "$(notes)" = "1 
 2 ran other code than its baseline: bbbbbbbbbb (baseline aaaaaaaaaa)
 4 ran other code than its baseline: aaaaaaaaaa-dirty (baseline aaaaaaaaaa)" ]
-    report | jq -e '.listings[] | select(.name == "code") | [.rows[] | [.revision[:2], .dirty, .hash[:2], .runs]]
+    report | jq -se '.[0] | .listings[] | select(.name == "code") | [.rows[] | [.revision[:2], .dirty, .hash[:2], .runs]]
         == [["aa", "no", "11", 1], ["bb", "no", "22", 1], ["aa", "yes", "33", 1]]'
     run -1 report --strict
     jq -e '.refused == 2 and [.tables[0].points[].speedup] == [1, null, null]
@@ -337,20 +337,20 @@ notes() { report "$@" | jq -r '.tables[].points[] | "\(.row.nodes) \(.notes // [
             | {id: "c\(.key)", cell: {nodes: 1, repeat: (.key + 1)}, train_s: (.value | tonumber)}]}' --args "$@" >set.json
         "$hpcgrid" report set.json --format json
     }
-    runs 60.1 61.2 610.4 | jq -e '.tables[0].points[0] | .notes == ["run 3 is an outlier: 10 times the others"] and .value > 130'
-    runs 140.5 100.1 100.7 100.3 | jq -e '.tables[0].points[0].notes == ["run 1 is an outlier: 40 % above the others; it was the first, before caches were filled?"]'
-    runs 100.5 280.1 100.8 101 290 100 285 100.2 | jq -e '.statistic == "median" and (.tables[0].points[0]
+    runs 60.1 61.2 610.4 | jq -se '.[0] | .tables[0].points[0] | .notes == ["run 3 is an outlier: 10 times the others"] and .value > 130'
+    runs 140.5 100.1 100.7 100.3 | jq -se '.[0] | .tables[0].points[0].notes == ["run 1 is an outlier: 40 % above the others; it was the first, before caches were filled?"]'
+    runs 100.5 280.1 100.8 101 290 100 285 100.2 | jq -se '.[0] | .statistic == "median" and (.tables[0].points[0]
         | .value >= .value_interval[0] and .value <= .value_interval[1] and .notes == ["its runs form two groups: 5 near 100.5, 3 near 285; no single figure describes both"])'
-    runs 10.1 10.2 10.5 10.6 10.9 11.1 11.3 11.4 | jq -e '.tables[0] | (.points[0].notes == ["drifts: its later runs are 8 % above the earlier ones"])
+    runs 10.1 10.2 10.5 10.6 10.9 11.1 11.3 11.4 | jq -se '.[0] | .tables[0] | (.points[0].notes == ["drifts: its later runs are 8 % above the earlier ones"])
         and (.remarks[0] | startswith("runs resemble the run before"))'
-    runs 60 61 62 | jq -e '.tables[0].remarks == ["all times are whole seconds: one second is up to 1.7 % of them"]'
-    runs 60 61 62.5 | jq -e '.tables[0] | .remarks == [] and (.points[0] | has("notes") | not)'
+    runs 60 61 62 | jq -se '.[0] | .tables[0].remarks == ["all times are whole seconds: one second is up to 1.7 % of them"]'
+    runs 60 61 62.5 | jq -se '.[0] | .tables[0] | .remarks == [] and (.points[0] | has("notes") | not)'
     # the order is that of the start, not that of the set
     jq '.results |= [.[2], .[0], .[1]] | .results[0] += {train_s: 130, started: "2026-01-01T00:00:01Z"}
         | .results[1].started = "2026-01-01T00:00:02Z" | .results[2].started = "2026-01-01T00:00:00Z"' set.json >order.json
-    "$hpcgrid" report order.json --format json | jq -e '.tables[0].points[0].notes == ["run 3 is an outlier: 2.1 times the others"]'
+    "$hpcgrid" report order.json --format json | jq -se '.[0] | .tables[0].points[0].notes == ["run 3 is an outlier: 2.1 times the others"]'
     jq '.results[0].started = "2025-01-01T00:00:01Z"' order.json >first.json
-    "$hpcgrid" report first.json --format json | jq -e '.tables[0].points[0].notes[0] | endswith("2.1 times the others; it was the first, before caches were filled?")'
+    "$hpcgrid" report first.json --format json | jq -se '.[0] | .tables[0].points[0].notes[0] | endswith("2.1 times the others; it was the first, before caches were filled?")'
 }
 
 @test "a first run that is slowest everywhere, and a speedup that the runs do not show, are said" {

@@ -27,7 +27,7 @@ refused() { # WANTED...: notes of the second place, exactly
 accepted() {
     "$hpcgrid" report set.json --format json >out.json || return 1
     jq -r '.tables[].points[].notes // [] | .[]' out.json | diff /dev/null - || return 1
-    "$hpcgrid" report set.json --format json --strict | jq -e '.refused == 0 and all(.tables[].points[]; .speedup)' >/dev/null
+    "$hpcgrid" report set.json --format json --strict | jq -se '.[0] | .refused == 0 and all(.tables[].points[]; .speedup)' >/dev/null
 }
 
 # pair BASE OWN: single on one GPU and ddp on two, with these members besides
@@ -93,7 +93,7 @@ EOT
     "$hpcgrid" report set.json --format json --strict >out.json || [ $? -eq 1 ]
     jq -e '[.tables[].points[] | select(.refused) | .notes[0]] == ["refused (strict): differs from its baseline: model tiny (baseline base)"]' out.json
     of '({id: "a", baseline_id: "a", cell: {gpus_per_node: 1, strategy: "single", batch_size: 64}, train_s: 9}), ({id: "b", baseline_id: "a", cell: {gpus_per_node: 2, strategy: "ddp", batch_size: 8}, train_s: 3})'
-    "$hpcgrid" report set.json --format json | jq -e '[.tables[].points[].notes // [] | .[]] | index("differs from its baseline: batch_size 8 (baseline 64)")'
+    "$hpcgrid" report set.json --format json | jq -se '.[0] | [.tables[].points[].notes // [] | .[]] | index("differs from its baseline: batch_size 8 (baseline 64)")'
 }
 
 @test "versions, and an environment that only one side gives, are differences" {
@@ -147,7 +147,7 @@ EOT
         '{baseline: {nodes: 1, strategy: "single"}}'
     refused 'ran on one node: n1, the cell has 2'
     pair '{samples: 1000, train_s: 100, samples_per_s: 10}' '{samples: 1000, samples_per_s: 100}'
-    "$hpcgrid" report set.json --format json | jq -e '.tables[0].points[-1].notes | any(. == "its samples_per_s is not samples / train_s: samples_per_s x train_s is 5200, samples 1000")'
+    "$hpcgrid" report set.json --format json | jq -se '.[0] | .tables[0].points[-1].notes | any(. == "its samples_per_s is not samples / train_s: samples_per_s x train_s is 5200, samples 1000")'
     # none of this is a contradiction
     pair '{epochs: 3, wall_s: 130, init_s: 10, world_size: 1}' '{wall_s: 900, init_s: 500, eval_s: 300, world_size: 2, exit_code: 0, slurm: {state: "COMPLETED", job_id: 7}, epochs: 3, epoch_s: [17, 17, 17],
         resumed: {times: 1, after_step: 3}, ranks: [{real_s: 53, host: "n1", device: "A100"}, {real_s: 54, host: "n1", device: "A100"}]}'
@@ -190,7 +190,7 @@ EOT
     # weak scaling that the cells ask for
     pair '{cell: {samples: 1000}, samples_per_s: 10}' '{cell: {samples: 2000}, train_s: 104, samples_per_s: 19}' # the baseline of another cell
     jq '.baseline.samples = 1000' set.json >weak.json
-    "$hpcgrid" report weak.json --strict --format json | jq -e '.refused == 0 and .tables[0].points[-1].notes == ["'"$weak"'"]'
+    "$hpcgrid" report weak.json --strict --format json | jq -se '.[0] | .refused == 0 and .tables[0].points[-1].notes == ["'"$weak"'"]'
 }
 
 @test "a loss or a score far from the baseline's is said, after the same training" {
@@ -223,11 +223,11 @@ EOT
     # the base's own runs lie as far apart
     of '(1, 2) as $r | {cell: {gpus_per_node: 1, strategy: "single", repeat: $r}, train_s: (99 + $r), final_loss: (0.5 + 0.3 * $r)},
         {cell: {gpus_per_node: 2, strategy: "ddp", repeat: $r}, train_s: (50 + $r), final_loss: 1.4}'
-    "$hpcgrid" report set.json --format json | jq -e '[.tables[].points[].notes // [] | .[] | select(startswith("final_loss"))] == []'
+    "$hpcgrid" report set.json --format json | jq -se '.[0] | [.tables[].points[].notes // [] | .[] | select(startswith("final_loss"))] == []'
     # other epochs, another loss
     of '{cell: {gpus_per_node: 1, strategy: "single", epochs: 1}, train_s: 9, final_loss: 3}, {cell: {gpus_per_node: 2, strategy: "ddp", epochs: 2}, train_s: 9, final_loss: 0.3}' \
         '{baseline: {gpus_per_node: 1, strategy: "single", epochs: 1}}'
-    "$hpcgrid" report set.json --format json | jq -e '[.tables[].points[].notes // [] | .[] | select(startswith("final_loss"))] == []'
+    "$hpcgrid" report set.json --format json | jq -se '.[0] | [.tables[].points[].notes // [] | .[] | select(startswith("final_loss"))] == []'
 }
 
 @test "repeats that agree to the last digit are copies" {

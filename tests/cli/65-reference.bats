@@ -114,9 +114,9 @@ END
     run -0 "$hpcgrid" report "$set"
     [[ $output == *"one run each but for the footnotes"*"100.0 ±2 % ¹ ²"*"1.92 ±3 %"*"mean of 5 runs, as published"*"warmed up"*"mean of 3 runs"* ]]
     # exp(ln 52 ± t(0.975, 4) 1.1 / 52 / sqrt(5))
-    "$hpcgrid" report "$set" --format json | jq -e '[.tables[0].points[] | select(.row.nodes == 2 and .column.strategy == "ddp")][0]
+    "$hpcgrid" report "$set" --format json | jq -se '.[0] | [.tables[0].points[] | select(.row.nodes == 2 and .column.strategy == "ddp")][0]
         | .runs == 5 and (.value_interval[0] - 50.6519 | fabs) < 1e-3 and (.value_interval[1] - 53.3840 | fabs) < 1e-3 and (.speedup_interval | length) == 2'
-    "$hpcgrid" report "$set" --format json | jq -e '[.tables[0].points[] | select(.row.nodes == 4 and .column.strategy == "ddp")][0] | has("value_interval") | not'
+    "$hpcgrid" report "$set" --format json | jq -se '.[0] | [.tables[0].points[] | select(.row.nodes == 4 and .column.strategy == "ddp")][0] | has("value_interval") | not'
     run -0 "$hpcgrid" report "$set" --metric wall_s --where nodes=2,strategy=ddp --format json
     jq -e '.tables[0].points[0].value_interval | length == 2' <<<"$output"
     run -0 "$hpcgrid" compare "$set" "$set" --json
