@@ -28,13 +28,13 @@ near() {
     of '(1, 2, 4, 8) as $n | {cell: {nodes: $n, problem_size: ($n * 1000)}, train_s: ([100, 104, 108, 112][($n | log2)])}' \
         '{baseline: {nodes: 1, problem_size: 1000}, report: {rows: ["nodes"]}}'
     report >out.json
-    jq -e '[.tables[0].points[] | .scaling] == [null, "weak", "weak", "weak"]' out.json
+    jq -se '.[0] | [.tables[0].points[] | .scaling] == [null, "weak", "weak", "weak"]' out.json
     near '.tables[0].points[3].speedup' '8 * 100 / 112' <out.json
     near '.tables[0].points[3].efficiency' '100 / 112' <out.json
-    jq -e '.tables[0].points[3] | has("serial_fraction") | not' out.json
-    jq -e '.tables[0].points[3].notes == ["weak scaling: the work grows with the devices, the speedup is work x T_base/T"]' out.json
-    jq -e '.tables[0].scaling[0] | .kind == "weak" and has("gustafson") and (has("amdahl") or has("usl") | not)' out.json
-    jq -e '.tables[0].scaling[0].predicted | .law == "Gustafson" and .devices == 16' out.json
+    jq -se '.[0] | .tables[0].points[3] | has("serial_fraction") | not' out.json
+    jq -se '.[0] | .tables[0].points[3].notes == ["weak scaling: the work grows with the devices, the speedup is work x T_base/T"]' out.json
+    jq -se '.[0] | .tables[0].scaling[0] | .kind == "weak" and has("gustafson") and (has("amdahl") or has("usl") | not)' out.json
+    jq -se '.[0] | .tables[0].scaling[0].predicted | .law == "Gustafson" and .devices == 16' out.json
     "$hpcgrid" report set.json | grep -q '; weak scaling$'
 }
 
@@ -88,8 +88,8 @@ near() {
     near '.tables[0].scaling[0].predicted.speedup_interval[0]' '100 / (2.4039893308976272 + 0.05694870343100449 | exp)' 1e-7 <out.json
     near '.tables[0].scaling[0].predicted.train_s' '2.4039893308976272 | exp' 1e-7 <out.json
     near '.tables[0].scaling[0].predicted.train_s_interval[0]' '2.4039893308976272 - 0.05694870343100449 | exp' 1e-7 <out.json
-    jq -e '.tables[0].scaling[0].usl.knee_devices_ratio | . > 11.377 and . < 11.379' out.json
-    jq -e '[.tables[0].listings[].name] == ["scaling", "laws", "predicted"]' out.json
+    jq -se '.[0] | .tables[0].scaling[0].usl.knee_devices_ratio | . > 11.377 and . < 11.379' out.json
+    jq -se '.[0] | [.tables[0].listings[].name] == ["scaling", "laws", "predicted"]' out.json
     "$hpcgrid" report set.json | grep -qx 'predicted, not measured: twice the devices'
     "$hpcgrid" report set.json --plot speedup --format gp >out.gp
     grep -q 'hollow: predicted by USL' out.gp
@@ -102,13 +102,13 @@ near() {
     near '.tables[0].scaling[0].predicted.samples_per_s' '300 / (2.4039893308976272 | exp)' 1e-7 <rate.json
     of '([1, 100], [2, 104], [4, 108], [8, 112]) as [$n, $t] | {cell: {nodes: $n, problem_size: $n}, train_s: $t}' '{baseline: {nodes: 1, problem_size: 1}, report: {rows: ["nodes"]}}'
     report >weak.json
-    jq -e '.tables[0].scaling[0].predicted | (.speedup * .train_s / 1600 - 1 | fabs) < 1e-9' weak.json
+    jq -se '.[0] | .tables[0].scaling[0].predicted | (.speedup * .train_s / 1600 - 1 | fabs) < 1e-9' weak.json
 }
 
 # withheld LAW REASON: a law of the first series is withheld, and so is the prediction, in every form
 withheld() {
     report >out.json
-    jq -e --arg why "$2" ".tables[0].scaling[0] | .withheld.$1 == \$why and (has(\"$1\") or has(\"predicted\") | not)" out.json
+    jq -se --arg why "$2" ".[0].tables[0].scaling[0] | .withheld.$1 == \$why and (has(\"$1\") or has(\"predicted\") | not)" out.json
     "$hpcgrid" report set.json | tr -s '\n ' ' ' | grep -qF " ($2)"
     "$hpcgrid" report set.json --plot speedup --format gp >out.gp
     "$hpcgrid" report set.json --format html >out.html
@@ -130,10 +130,10 @@ withheld() {
     withheld usl "no gain from more devices"
     of "$times"' | {cell: {nodes: $n}, train_s: $t, env: {driver: (if $n > 4 then "570" else "560" end)}}'
     withheld amdahl "too few runs"
-    jq -e '.tables[0].scaling[0].withheld.usl == "fewer than four device counts, the baseline'"'"'s included"' out.json
+    jq -se '.[0] | .tables[0].scaling[0].withheld.usl == "fewer than four device counts, the baseline'"'"'s included"' out.json
     of "$times"' | select($n < 16) | {cell: {nodes: $n}, train_s: $t}'
     withheld usl "too few runs"
-    jq -e '.tables[0].scaling[0].amdahl.degrees_of_freedom == 2' out.json
+    jq -se '.[0] | .tables[0].scaling[0].amdahl.degrees_of_freedom == 2' out.json
 }
 
 @test "places with other hardware or a pause are left out of laws" {
@@ -142,7 +142,7 @@ withheld() {
     "$hpcgrid" report set.json --format json --where 'nodes!=8' | jq -S '.tables[0].scaling[0].usl' >without
     of "$times"' {cell: {nodes: $n}, train_s: (if $n == 8 then 30 else $t end), suspended_s: (if $n == 8 then 12 else 0 end)}'
     report >out.json
-    jq -e '.tables[0].scaling[0] | .points == 5 and .law_points == 4 and .predicted.devices == 64' out.json
+    jq -se '.[0] | .tables[0].scaling[0] | .points == 5 and .law_points == 4 and .predicted.devices == 64' out.json
     jq -S '.tables[0].scaling[0].usl' out.json | diff without -
     "$hpcgrid" report set.json | grep -qx 'places with footnotes left out: all'
     of "$times"' {cell: {nodes: $n}, train_s: (if $n == 8 then 30 else $t end), env: {gpu: (if $n == 8 then "T4" else "A100" end)}}'
@@ -152,7 +152,7 @@ withheld() {
 @test "points that contradict a law beyond their runs are said to, and nothing is predicted" {
     of '([1, 100], [2, 60], [4, 28], [8, 19], [16, 12.7]) as [$n, $t] | range(1; 4) as $i | {cell: {nodes: $n, repeat: $i}, train_s: ($t + $i / 100)}'
     report >out.json
-    jq -e '.tables[0].scaling[0] | .usl.lack_of_fit and .usl.degrees_of_freedom == 2 and .withheld.predicted == "lack of fit" and (has("predicted") | not)' out.json
+    jq -se '.[0] | .tables[0].scaling[0] | .usl.lack_of_fit and .usl.degrees_of_freedom == 2 and .withheld.predicted == "lack of fit" and (has("predicted") | not)' out.json
     "$hpcgrid" report set.json | tr -s '\n ' ' ' | grep -q 'no prediction: all (lack of fit)'
     "$hpcgrid" report set.json --plot speedup --format gp >out.gp
     run grep "predicted by" out.gp
@@ -196,9 +196,9 @@ withheld() {
     report | jq -se '.[0] | .refused == 0 and .tables[0].points[1].speedup == 4'
     run --separate-stderr "$hpcgrid" report set.json --format json --strict
     [ "$status" -eq 1 ]
-    jq -e '.refused == 1 and (.tables[0].points[1] | .value == 1 and .refused and (has("speedup") or has("efficiency") | not))' <<<"$output"
-    jq -e '.tables[0].points[1].notes[0] == "refused (strict): differs from its baseline: precision tf32 (baseline fp32)"' <<<"$output"
-    jq -e '.tables[0].points[2].speedup == 4' <<<"$output"
+    jq -se '.[0] | .refused == 1 and (.tables[0].points[1] | .value == 1 and .refused and (has("speedup") or has("efficiency") | not))' <<<"$output"
+    jq -se '.[0] | .tables[0].points[1].notes[0] == "refused (strict): differs from its baseline: precision tf32 (baseline fp32)"' <<<"$output"
+    jq -se '.[0] | .tables[0].points[2].speedup == 4' <<<"$output"
     run "$hpcgrid" report set.json --strict
     [[ "${lines[2]}" == *"; 1 place refused: not comparable" ]]
 }
@@ -208,8 +208,8 @@ withheld() {
         {cell: {nodes: 2}, train_s: 2, env: {driver: "570", gpu_clock_mhz: 1400, PATH: "/b"}, ranks: [{device: "A100-80GB"}]},
         {cell: {nodes: 4}, train_s: 1, env: {driver: "560", gpu_clock_mhz: 1200}}'
     report >out.json
-    jq -e '.tables[0].points[1].notes == ["ran on other nodes or software: driver 570 (baseline 560)", "ran on other nodes or software: device A100-80GB (baseline A100-40GB)"]' out.json
-    jq -e '.tables[0].points[2].notes == ["ran on other nodes or software: gpu_clock_mhz 1200 (baseline 1410)"]' out.json
+    jq -se '.[0] | .tables[0].points[1].notes == ["ran on other nodes or software: driver 570 (baseline 560)", "ran on other nodes or software: device A100-80GB (baseline A100-40GB)"]' out.json
+    jq -se '.[0] | .tables[0].points[2].notes == ["ran on other nodes or software: gpu_clock_mhz 1200 (baseline 1410)"]' out.json
     of '("a100", "t4") as $h | (1, 2, 4) as $n | {cell: {hardware: $h, nodes: $n}, train_s: 4, env: {driver: (if $n == 4 then "570" else $h end)}}' '{baseline: null, report: {rows: ["nodes"], columns: ["hardware"]}}'
     report | jq -se '.[0] | [.tables[0].points[] | .notes // [] | .[]] == ["ran on other nodes or software: driver 570 (first place a100)", "ran on other nodes or software: driver 570 (first place t4)"]'
     of '{cell: {nodes: 1, repeat: 1}, train_s: 4, env: {driver: "560"}}, {cell: {nodes: 1, repeat: 2}, train_s: 4, env: {driver: "570"}}'
@@ -247,7 +247,7 @@ withheld() {
         {cell: {strategy: "old", repeat: $i}, train_s: 4}' '{baseline: null}'
     "$hpcgrid" report set.json --format json --rows strategy --traffic | jq -c '.tables[0].listings[] | select(.name == "traffic") | .rows' >rows
     cat rows
-    jq -e '.[0] == {strategy: "single", ring_mib: 0, sent_mib: 0, exposed_s: 0, exposed_ratio: 0, memory_mib: 1}
+    jq -se '.[0] | .[0] == {strategy: "single", ring_mib: 0, sent_mib: 0, exposed_s: 0, exposed_ratio: 0, memory_mib: 1}
         and .[1] == {strategy: "ddp", ring_mib: 5.5, sent_mib: null, exposed_s: 0.75, exposed_ratio: 0.1875, memory_mib: 3}
         and .[2] == {strategy: "tcp", ring_mib: 1, sent_mib: 2, exposed_s: 0, exposed_ratio: 0, memory_mib: null}
         and .[3] == {strategy: "old", ring_mib: null, sent_mib: null, exposed_s: null, exposed_ratio: null, memory_mib: null}' rows
@@ -263,9 +263,9 @@ withheld() {
         {cell: {hardware: "a100", nodes: 1, gpus_per_node: 2}, id: "c", attempt: "2.0", train_s: 3000, wall_s: 3600, energy_j: 7200}' \
         '{baseline: null, prices: {a100: 1.5}, currency: "EUR"}'
     "$hpcgrid" report set.json --format json >out.json
-    jq -e '.currency == "EUR" and (.tables[0].points[0] | .device_hours == 2 and .cost == 3 and .energy_j == 7200)' out.json
-    jq -e '.tables[0].listings[] | select(.name == "cost") | .rows[0] | .device_hours == 2 and .energy_wh == 2 and .cost == 3' out.json
-    jq -e '.listings[] | select(.name == "spent") | .rows == [{hardware: "a100", attempts: 2, device_hours: 3, lost_attempts: 1, lost_device_hours: 1, energy_wh: 2, cost: 4.5}]' out.json
+    jq -se '.[0] | .currency == "EUR" and (.tables[0].points[0] | .device_hours == 2 and .cost == 3 and .energy_j == 7200)' out.json
+    jq -se '.[0] | .tables[0].listings[] | select(.name == "cost") | .rows[0] | .device_hours == 2 and .energy_wh == 2 and .cost == 3' out.json
+    jq -se '.[0] | .listings[] | select(.name == "spent") | .rows == [{hardware: "a100", attempts: 2, device_hours: 3, lost_attempts: 1, lost_device_hours: 1, energy_wh: 2, cost: 4.5}]' out.json
     jq 'del(.prices, .currency) | del(.results[].energy_j)' set.json >plain.json
     "$hpcgrid" report plain.json --format json | jq -se '.[0] | .listings == []'
     "$hpcgrid" report plain.json --format json --cost | jq -se '.[0] | .listings[0].rows[0].device_hours == 3'
@@ -290,7 +290,7 @@ notes() { report "$@" | jq -r '.tables[].points[] | "\(.row.nodes) \(.notes // [
     report | jq -se '.[0] | .listings[] | select(.name == "code") | [.rows[] | [.revision[:2], .dirty, .hash[:2], .runs]]
         == [["aa", "no", "11", 1], ["bb", "no", "22", 1], ["aa", "yes", "33", 1]]'
     run -1 report --strict
-    jq -e '.refused == 2 and [.tables[0].points[].speedup] == [1, null, null]
+    jq -se '.[0] | .refused == 2 and [.tables[0].points[].speedup] == [1, null, null]
         and (.tables[0].points[1].notes | any(startswith("refused (strict): ran other code")))' <<<"$output"
     # both with changes, which are not the same; the same files under two revisions; a program that is not tracked
     codes '{code: {revision: f("a"), dirty: true, hash: h($n | tostring)}}'
@@ -320,7 +320,7 @@ notes() { report "$@" | jq -r '.tables[].points[] | "\(.row.nodes) \(.notes // [
     [ "$(notes)" = "1 
 2 its runs ran different code: aaaaaaaaaa, aaaaaaaaaa-dirty; ran other code than its baseline: aaaaaaaaaa-dirty (baseline aaaaaaaaaa)" ]
     run -1 report --strict
-    jq -e '.refused == 1' <<<"$output"
+    jq -se '.[0] | .refused == 1' <<<"$output"
 }
 
 @test "compare says which code each side ran, and marks only what is mixed within one" {
@@ -357,8 +357,8 @@ notes() { report "$@" | jq -r '.tables[].points[] | "\(.row.nodes) \(.notes // [
     of 'range(1; 6) as $n | [3, 1, 2] as $t | range(3) as $r
         | {cell: {nodes: $n, repeat: ($r + 1)}, train_s: (100 + $n / 9 + $t[$r])}'
     report >out.json
-    jq -e '.tables[0].remarks == ["the first run is the slowest in 5 of 5 places: caches, or a warm-up?"]' out.json
-    jq -e '[.tables[0].points[] | (.notes // []) | any(startswith("the difference from its baseline is within"))] == [false, true, true, true, true]' out.json
+    jq -se '.[0] | .tables[0].remarks == ["the first run is the slowest in 5 of 5 places: caches, or a warm-up?"]' out.json
+    jq -se '.[0] | [.tables[0].points[] | (.notes // []) | any(startswith("the difference from its baseline is within"))] == [false, true, true, true, true]' out.json
     "$hpcgrid" report set.json --format md | grep -q '^the first run is the slowest'
     "$hpcgrid" report set.json --format html | grep -q '<p>the first run is the slowest'
     "$hpcgrid" report set.json --format latex | grep -q 'the first run is the slowest'

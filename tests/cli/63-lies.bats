@@ -20,7 +20,7 @@ refused() { # WANTED...: notes of the second place, exactly
     jq -r '.tables[0].points[-1].notes // [] | .[]' out.json | diff wanted - || return 1
     run --separate-stderr "$hpcgrid" report set.json --format json --strict
     [ "$status" -eq 1 ] || return 1
-    jq -e '.tables[0].points[-1] | .refused and (has("speedup") | not)' <<<"$output" >/dev/null || return 1
+    jq -se '.[0] | .tables[0].points[-1] | .refused and (has("speedup") | not)' <<<"$output" >/dev/null || return 1
     jq -r '.tables[0].points[-1].notes[]' <<<"$output" | grep -q '^refused (strict): '
 }
 
@@ -66,7 +66,7 @@ pair() {
     accepted
     pair '{steps: 49, noise_s: 5.1}' '{steps: 49, noise_s: 2.6}'
     "$hpcgrid" report set.json --format json --strict >out.json
-    jq -e '[.tables[0].points[].notes] == [["too short, fewer than 50 optimizer steps: 49", "too short, less than 20 times what clock and barrier are off by: 19.6 times"],
+    jq -se '.[0] | [.tables[0].points[].notes] == [["too short, fewer than 50 optimizer steps: 49", "too short, less than 20 times what clock and barrier are off by: 19.6 times"],
         ["too short, fewer than 50 optimizer steps: 49"]]' out.json
     pair '{steps: 49, noise_s: 5.1, eval: {f1: 80}}' '{steps: 49, noise_s: 2.6, eval: {f1: 80}}'
     "$hpcgrid" report set.json --format json --metric eval.f1 |
@@ -91,7 +91,7 @@ EOT
     of '{cell: {gpus_per_node: 1, strategy: "single", model: "base"}, train_s: 9}, {cell: {gpus_per_node: 2, strategy: "ddp", model: "tiny"}, train_s: 3}' \
         '{baseline: {gpus_per_node: 1, strategy: "single", model: "base"}}'
     "$hpcgrid" report set.json --format json --strict >out.json || [ $? -eq 1 ]
-    jq -e '[.tables[].points[] | select(.refused) | .notes[0]] == ["refused (strict): differs from its baseline: model tiny (baseline base)"]' out.json
+    jq -se '.[0] | [.tables[].points[] | select(.refused) | .notes[0]] == ["refused (strict): differs from its baseline: model tiny (baseline base)"]' out.json
     of '({id: "a", baseline_id: "a", cell: {gpus_per_node: 1, strategy: "single", batch_size: 64}, train_s: 9}), ({id: "b", baseline_id: "a", cell: {gpus_per_node: 2, strategy: "ddp", batch_size: 8}, train_s: 3})'
     "$hpcgrid" report set.json --format json | jq -se '.[0] | [.tables[].points[].notes // [] | .[]] | index("differs from its baseline: batch_size 8 (baseline 64)")'
 }
@@ -159,8 +159,8 @@ EOT
         {cell: {n: 4}, train_s: 9, slurm: {exit_code: "1:0"}}, {cell: {n: 6}, train_s: 9, error: {message: "no room"}}, {cell: {n: 5}, train_s: 9, slurm: {state: "COMPLETED", exit_code: "0:0"}}' '{baseline: null}'
     run --separate-stderr "$hpcgrid" report set.json --format json
     [ "$status" -eq 1 ]
-    jq -e '.states == {failed: 3, timeout: 1, cancelled: 1} and .cells_complete == 1' <<<"$output"
-    jq -e '[.tables[].points[].notes // [] | .[]] == ["failed (exit_code 137)", "timeout (Slurm: TIMEOUT)", "cancelled (Slurm: CANCELLED by 1000)", "failed (exit_code 1:0)", "failed (no room)"]' <<<"$output"
+    jq -se '.[0] | .states == {failed: 3, timeout: 1, cancelled: 1} and .cells_complete == 1' <<<"$output"
+    jq -se '.[0] | [.tables[].points[].notes // [] | .[]] == ["failed (exit_code 137)", "timeout (Slurm: TIMEOUT)", "cancelled (Slurm: CANCELLED by 1000)", "failed (exit_code 1:0)", "failed (no room)"]' <<<"$output"
 }
 
 @test "samples that are counted once for each rank are no speedup" {
@@ -178,7 +178,7 @@ EOT
     refused "$dp"
     pair '{cell: {epochs: 3}, samples_per_s: 600}' '{cell: {epochs: 3}, train_s: 100, samples_per_s: 1200}'
     "$hpcgrid" report set.json --metric samples_per_s --strict --format json >out.json || [ $? -eq 1 ]
-    jq -e '.refused == 1' out.json
+    jq -se '.[0] | .refused == 1' out.json
     # steps on constant batches for each device, and batches that are those of all
     pair '{batch_size: 64, steps: 900}' '{batch_size: 64, steps: 450}'
     accepted
@@ -268,14 +268,14 @@ history() {
     run --separate-stderr "$hpcgrid" history s?.json --json
     echo "$output"
     [ "$status" -eq 0 ]
-    jq -e '.faster == 2 and [.listings[] | select(.name == "changes") | .rows[].differs] == ["precision bf16 (before fp32), driver 570 (before 560)", "precision bf16 (before fp32), driver 570 (before 560)"]' <<<"$output"
-    jq -e '.listings[0].notes == ["not like the set before: nightly/004: precision bf16 (before fp32), driver 570 (before 560)"]' <<<"$output"
+    jq -se '.[0] | .faster == 2 and [.listings[] | select(.name == "changes") | .rows[].differs] == ["precision bf16 (before fp32), driver 570 (before 560)", "precision bf16 (before fp32), driver 570 (before 560)"]' <<<"$output"
+    jq -se '.[0] | .listings[0].notes == ["not like the set before: nightly/004: precision bf16 (before fp32), driver 570 (before 560)"]' <<<"$output"
     run --separate-stderr "$hpcgrid" history s?.json --json --strict
     [ "$status" -eq 1 ]
-    jq -e '.not_comparable == 2 and .faster == 0 and ([.listings[0].rows[].verdict] == ["not comparable since nightly/004", "not comparable since nightly/004"])' <<<"$output"
-    jq -e '[.listings[1].rows[].verdict] == ["not comparable", "not comparable"]' <<<"$output"
+    jq -se '.[0] | .not_comparable == 2 and .faster == 0 and ([.listings[0].rows[].verdict] == ["not comparable since nightly/004", "not comparable since nightly/004"])' <<<"$output"
+    jq -se '.[0] | [.listings[1].rows[].verdict] == ["not comparable", "not comparable"]' <<<"$output"
     "$hpcgrid" compare s3.json s4.json --json --strict >out || true
-    jq -e '.counts == {"not comparable": 2}' out
+    jq -se '.[0] | .counts == {"not comparable": 2}' out
     grep -q 'precision bf16 (A fp32)' out
     grep -q 'driver 570 (A 560)' out
     # slower by as much as the lie hides: nothing has changed, which is no news to trust
@@ -289,7 +289,7 @@ history() {
     history 50 .
     run --separate-stderr "$hpcgrid" history s?.json --json --strict
     [ "$status" -eq 0 ]
-    jq -e '.faster == 2 and (.listings[0].notes == []) and (.listings[1].rows[0] | has("differs") | not)' <<<"$output"
+    jq -se '.[0] | .faster == 2 and (.listings[0].notes == []) and (.listings[1].rows[0] | has("differs") | not)' <<<"$output"
     # half of the samples; a doubtful result
     history 50 '.samples_per_s = 10' && for i in 1 2 3; do jq '.results[].samples_per_s = 10' s$i.json >t && mv t s$i.json; done
     "$hpcgrid" history s?.json | tr -s ' \n' '  ' | grep -qF 'nightly/004: counts 0.50 times the samples for the same work'
@@ -302,5 +302,5 @@ history() {
     jq '.results[].final_loss = 0.3' set.json >a.json
     jq '.name = "y" | .results[].final_loss = 2.3' set.json >b.json
     run --separate-stderr "$hpcgrid" compare a.json b.json --metric final_loss --strict --json
-    jq -e '.counts.worse == 2' <<<"$output"
+    jq -se '.[0] | .counts.worse == 2' <<<"$output"
 }
