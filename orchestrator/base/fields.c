@@ -145,10 +145,6 @@ static void decode_field(const struct decode *d, const struct hg_field *f, const
 {
     if (f->flags & HG_J_IGNORED)
         return;
-    if (f->flags & HG_J_REFUSED) {
-        hg_json_error_key(d->doc, d->pointer, d->errs, "%s: %s", f->name, f->doc);
-        return;
-    }
     if (f->check) {
         size_t before = d->errs->n + d->errs->dropped;
 
@@ -217,7 +213,7 @@ void hg_json_release(const struct hg_field *fields, void *out)
     for (; fields->kind != HG_J_END; fields++) {
         void *slot = (char *)out + fields->offset;
 
-        if (fields->flags & (HG_J_IGNORED | HG_J_REFUSED))
+        if (fields->flags & HG_J_IGNORED)
             continue;
         if (fields->kind == HG_J_STRING) {
             free(*(char **)slot);
@@ -281,8 +277,6 @@ json_t *hg_json_schema(const struct hg_field *fields, bool notes)
     json_t *s = json_pack("{s:s}", "type", "object");
 
     for (; fields->kind != HG_J_END; fields++) {
-        if (fields->flags & HG_J_REFUSED)
-            continue;
         json_object_set_new(properties, fields->name, schema_of_field(fields));
         if (fields->flags & HG_J_REQUIRED)
             json_array_append_new(required, json_string(fields->name));

@@ -24,8 +24,7 @@ enum hg_field_kind {
 
 enum {
     HG_J_REQUIRED = 1,
-    HG_J_REFUSED = 2, /* known, always an error: .doc says why */
-    HG_J_IGNORED = 4, /* accepted, stored nowhere ($schema) */
+    HG_J_IGNORED = 2, /* accepted, stored nowhere ($schema) */
 };
 
 struct hg_field {

@@ -154,7 +154,7 @@ void hg_text_duration_slurm(double seconds, char out[static 32])
 
 void hg_text_duration_format(double seconds, char out[static 32])
 {
-    unsigned long s = seconds < 0 ? 0 : (unsigned long)(seconds + 0.5);
+    unsigned long s = (unsigned long)(fmin(fmax(0, seconds), DURATION_MAX_S) + 0.5);
 
     if (seconds < 10)
         snprintf(out, 32, "%.2f s", seconds);
@@ -165,7 +165,8 @@ void hg_text_duration_format(double seconds, char out[static 32])
     else if (s < 86400)
         snprintf(out, 32, "%luh %02lum", s / 3600, s / 60 % 60);
     else
-        snprintf(out, 32, "%lud %02luh", s / 86400, s / 3600 % 24);
+        snprintf(out, 32, "%s%lud %02luh", seconds > DURATION_MAX_S ? "over " : "", s / 86400,
+                 s / 3600 % 24);
 }
 
 int hg_text_size_parse(const char *text, uint64_t *bytes, struct hg_err *err)

@@ -27,7 +27,7 @@ int hg_text_duration_parse(const char *text, double *seconds, struct hg_err *err
 /* "D-HH:MM:SS" or "HH:MM:SS", whole seconds rounded up: what Slurm reads. */
 void hg_text_duration_slurm(double seconds, char out[static 32]);
 
-/* For people: "0.42 s", "41.3 s", "3m 07s", "2h 05m", "3d 04h". */
+/* For people: "0.42 s", "41.3 s", "3m 07s", "2h 05m", "3d 04h", "over 11574d 01h" (1e9 seconds). */
 void hg_text_duration_format(double seconds, char out[static 32]);
 
 /* Memory: "64G", "512M", "1T", "300K"; powers of 1024; a bare number is refused. Bytes into

@@ -143,7 +143,7 @@ static int look_at_plan(const struct hg_matrix *m, struct hg_errs *errs)
     struct hg_buf text = HG_BUF_INIT;
 
     hg_auto_limits_append(m, &text);
-    if (plan && text.len)
+    if (plan && text.len && !as_json)
         puts(hg_buf_str(&text));
     hg_buf_done(&text);
     hg_plan_free(plan);

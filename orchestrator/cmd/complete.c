@@ -257,9 +257,11 @@ static bool offer_words(const struct line *l, const struct hg_opt *o)
 {
     struct hg_buf words = HG_BUF_INIT;
     char *before = part_before(l, ","), *save = NULL;
+    bool any;
 
     hg_opt_words(o, &words);
-    for (char *word = words.len ? strtok_r(words.data, " ", &save) : NULL; word;
+    any = words.len > 0;
+    for (char *word = any ? strtok_r(words.data, " ", &save) : NULL; word;
          word = strtok_r(NULL, " ", &save)) {
         if (strchr(word, '='))
             strchr(word, '=')[1] = '\0';
@@ -267,7 +269,7 @@ static bool offer_words(const struct line *l, const struct hg_opt *o)
     }
     free(before);
     hg_buf_done(&words);
-    return save != NULL;
+    return any;
 }
 
 static void offer_keys_of_list(const struct line *l)

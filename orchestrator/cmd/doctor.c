@@ -14,6 +14,7 @@
 #include "base/colour.h"
 #include "base/fs.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/proc.h"
 #include "base/text.h"
 #include "base/vec.h"
@@ -697,9 +698,8 @@ static int print_draft(const struct findings *f, struct hg_errs *errs)
         return hg_errs_add(errs, &err);
     }
     hg_print_json(site);
-    fprintf(stderr,
-            "hpcgrid: %s is drafted from this cluster: save it as FILE.json, and use it with "
-            "\"site\": \"./FILE.json\"\n",
+    hg_info("%s is drafted from this cluster: save it as FILE.json, and use it with \"site\": "
+            "\"./FILE.json\"",
             site_word);
     return 0;
 }

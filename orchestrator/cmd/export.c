@@ -49,7 +49,7 @@ static const struct hg_exporter *find_exporter(struct hg_err *err)
     return NULL;
 }
 
-/* The sets that were named, as many as they are. */
+/* The sets that were named. */
 struct input {
     struct hg_results *items;
     size_t n, cap;
@@ -81,7 +81,7 @@ static int write_sets(int argc, char **argv, const struct hg_report_options *o, 
     return rc;
 }
 
-/* Very many results of one set pass one by one. */
+/* Results of one set that are too many for memory are written one by one. */
 static int write_lines(int argc, char **argv, hg_lines_put_fn put, void *context,
                        struct hg_errs *errs)
 {
@@ -104,10 +104,10 @@ static int export(const struct hg_exporter *e, int argc, char **argv, struct hg_
     struct hg_err err = HG_ERR_INIT;
     int rc = -1;
 
-    if (hg_fs_part_begin(out_path, 0644, &part, &err) < 0)
+    if (hg_fs_check_output(out_path, &err) < 0 || hg_fs_part_begin(out_path, 0644, &part, &err) < 0)
         goto out;
     if (!part.tmp) {
-        hg_err_set(&err, HG_E_USAGE, "--out: %s is no file", out_path);
+        hg_err_set(&err, HG_E_USAGE, "--out: %s is not a regular file", out_path);
         goto out;
     }
     x = e->begin(part.tmp, &err);
@@ -125,7 +125,7 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     struct hg_err err = HG_ERR_INIT;
     const struct hg_exporter *e = find_exporter(&err);
 
-    if (e && !out_path) {
+    if (e && !(out_path && *out_path)) {
         hg_err_set(&err, HG_E_USAGE, "--out FILE is needed");
         e = NULL;
     }

@@ -25,6 +25,7 @@ struct kinds {
     struct kind *items;
     size_t n, cap;
     const struct hg_cluster_facts *facts;
+    json_t *nodes;           /* by name: there may be ten thousand, in many partitions */
     const json_t *partition; /* whose nodes are being read */
 };
 
@@ -70,21 +71,20 @@ static void read_gres(const char *gres, struct kind *k)
     }
 }
 
-static const json_t *find_node(const struct kinds *all, const char *host)
+static json_t *nodes_by_name(const json_t *list)
 {
-    const json_t *node;
+    json_t *nodes = json_object(), *node;
     size_t i;
 
-    json_array_foreach(json_object_get(all->facts->nodes, "nodes"), i, node)
-        if (strcmp(word(node, "name"), host) == 0)
-            return node;
-    return NULL;
+    json_array_foreach(list, i, node)
+        json_object_set(nodes, word(node, "name"), node);
+    return nodes;
 }
 
 static int add_host(void *context, const char *host)
 {
     struct kinds *all = context;
-    const json_t *node = find_node(all, host);
+    const json_t *node = json_object_get(all->nodes, host);
     struct kind k = { .partition = all->partition, .nodes = 1 }, *same = NULL;
 
     if (!node)
@@ -253,12 +253,14 @@ static void set_word(json_t *site, const char *member, const char *value)
 
 json_t *hg_site_draft(const char *name, const struct hg_cluster_facts *facts, struct hg_err *err)
 {
-    struct kinds all = { .facts = facts };
+    struct kinds all = { .facts = facts,
+                         .nodes = nodes_by_name(json_object_get(facts->nodes, "nodes")) };
     json_t *site, *hardware = json_object();
     char by_default[64] = "", note[256];
 
     collect_kinds(&all);
     add_hardware(&all, hardware, by_default);
+    json_decref(all.nodes);
     HG_VEC_DONE(&all);
     if (!*by_default) {
         json_decref(hardware);

@@ -151,7 +151,7 @@ static int add_line(struct hg_export *x, const char *text, size_t len, struct hg
     int rc = 0;
 
     if (!line)
-        rc = hg_err_set(err, HG_E_BUG, "a line of results is no JSON: %.*s", (int)len, text);
+        rc = hg_err_set(err, HG_E_BUG, "a line of results is not JSON: %.*s", (int)len, text);
     else if (!x->insert)
         rc = make_table(x, line, err);
     else {

@@ -41,7 +41,7 @@ on_terminal() { script -qec "$1" /dev/null </dev/null; }
     [ "$status" = 2 ]
     [[ "$output" == *'--color: "sometimes" is not auto, always or never' ]]
     # behind -- the words are a command's own
-    "$hpcgrid" init -- python train.py --color=red | jq -e '.workload.command[2] == "--color=red"'
+    "$hpcgrid" init -- python train.py --color=red | jq -se '.[0] | .workload.command[2] == "--color=red"'
 }
 
 @test "what takes long shows its progress on a terminal, and leaves nothing there" {

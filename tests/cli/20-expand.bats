@@ -54,13 +54,13 @@ number() {
 }
 
 @test "explain --json has places, fates and the origin of each member" {
-    $hpcgrid explain design-example.json strategy=fsdp,nodes=2,fsdp_wrap=layer,gpus_per_node=1,repeat=2 --json 2>/dev/null | jq -e '.more == 0 and (.cells | length == 1)
+    $hpcgrid explain design-example.json strategy=fsdp,nodes=2,fsdp_wrap=layer,gpus_per_node=1,repeat=2 --json 2>/dev/null | jq -se 'map(.more == 0 and (.cells | length == 1)
         and (.cells[0] | .fate == "excluded" and .excluded_by.pointer == "/exclude/0" and .excluded_by.line == 11 and .made_by.pointer == "/axes"
-        and .members.time == {value: 4800, origin: "/derive/time"} and .name == "fsdp 2x1 fsdp_wrap=layer, run 2")'
-    $hpcgrid explain design-example.json strategy=ddp --json 2>/dev/null | jq -e '[.cells[] | .fate == "runs" and .first_round and (.baseline | startswith("bert_base-single"))] | all'
+        and .members.time == {value: 4800, origin: "/derive/time"} and .name == "fsdp 2x1 fsdp_wrap=layer, run 2")) == [true]'
+    $hpcgrid explain design-example.json strategy=ddp --json 2>/dev/null | jq -se 'map([.cells[] | .fate == "runs" and .first_round and (.baseline | startswith("bert_base-single"))] | length > 0 and all) == [true]'
     run $hpcgrid explain design-example.json stratgy=ddp --json
     [ "$status" = 2 ]
-    jq -e '.errors[0].suggestion | contains("strategy")' <<<"$($hpcgrid explain design-example.json stratgy=ddp --json 2>/dev/null)"
+    jq -se 'map(.errors[0].suggestion | contains("strategy")) == [true]' <<<"$($hpcgrid explain design-example.json stratgy=ddp --json 2>/dev/null)"
 }
 
 @test "explain finds a cell by the beginning of its id, also an added baseline" {

@@ -7,6 +7,7 @@ load ../plan
 
 setup() {
     hpcgrid=$HPCGRID_BUILD/orchestrator/hpcgrid
+    cd "$BATS_TEST_TMPDIR" || return 1
     run_dir=$BATS_TEST_TMPDIR/reports/x/001
     mkdir -p -m 0700 "$run_dir/batches"
     unset "${!SLURM_@}"
@@ -769,9 +770,9 @@ code() {
     bin=$BATS_TEST_TMPDIR/bin
     mkdir "$bin"
     for tool in sh awk cat jq rm; do ln -s "$(command -v $tool)" "$bin"; done
-    PATH=$bin code | jq -e --argjson clean "$clean" '. == ($clean | del(.dirty))' # is anything staged? only git knows
+    PATH=$bin code | jq -se --argjson clean "$clean" '.[0] == ($clean | del(.dirty))' # is anything staged? only git knows
     echo 'echo 22' >"$repo/train.sh"
-    PATH=$bin code | jq -e --argjson clean "$clean" '.dirty and .hash != $clean.hash'
+    PATH=$bin code | jq -se --argjson clean "$clean" '.[0] | .dirty and .hash != $clean.hash'
     git -C "$repo" checkout -q -- .
     git -C "$repo" worktree add -q "$BATS_TEST_TMPDIR/linked" -b side
     workload=${workload//$repo/$BATS_TEST_TMPDIR/linked}
@@ -780,7 +781,7 @@ code() {
     [ "$(code)" = "$(jq -c '{files}' <<<"$clean")" ]
     echo 'garbage' >"$repo/.git/index"
     workload=${workload//$BATS_TEST_TMPDIR\/linked/$repo}
-    code | jq -e '(.revision | length == 40) and .hash == null and .dirty == null and (.unknown | startswith("looked at 0 of 0"))'
+    code | jq -se '.[0] | (.revision | length == 40) and .hash == null and .dirty == null and (.unknown | startswith("looked at 0 of 0"))'
     plan "$(sh_workload 'exit 0')" && rm -rf "$run_dir/cells" && node
     [ "$(result code)" = "" ]
 }

@@ -133,7 +133,7 @@ END
     "$hpcgrid" plan adaptive.json >out
     tail -n 3 out | diff - <(printf '%s\n' 'submissions  1' \
         'first round  9 cells, 9 device-hours; a configuration has 3 to 20 runs' 'at most      60 device-hours')
-    "$hpcgrid" plan adaptive.json --json | jq -e '.cells == 60 and .first_round == {cells: 9, device_hours: 9}'
+    "$hpcgrid" plan adaptive.json --json | jq -se '.[0] | .cells == 60 and .first_round == {cells: 9, device_hours: 9}'
     jq '.limits.gpu_hours = 8' adaptive.json >dear.json
     run -3 "$hpcgrid" plan dear.json
     [[ "$output" == *"/limits/gpu_hours: the first round may cost 9 GPU-hours, the limit is 8"* ]]

@@ -218,7 +218,7 @@ END
     report -w 'batch_size=16, run 1' --format json >one.json
     jq -se '.[0].ops as $o | [.[1:][] | select(.cell.batch_size == 16 and .cell.repeat == 1) | .profile.steps == 3 and .profile.ops == ($o | map(del(.self_share)))] == [true]' \
         one.json "$run_dir"/cells/*/*/result.json
-    jq -e '([.ops[].self_share] | add - 1 | fabs < 1e-9) and (.ops | map(.self_s) | . == (sort | reverse))' one.json
+    jq -se 'map(([.ops[].self_share] | add - 1 | fabs < 1e-9) and (.ops | map(.self_s) | . == (sort | reverse))) == [true]' one.json
     report -w 'batch_size=16, run 1' >text
     head -1 text | grep -qx 'batch_size=16, run 1, 3 steps recorded on rank 0, [0-9.]* ms in operators'
     grep -qE '^op +self +self time +total +total time +per call +calls$' text
@@ -228,8 +228,8 @@ END
     head -1 one.csv | tr -d "\r" | grep -qx op,self_share,self_s,total_share,total_s,per_call_s,calls
     # two: per step, the largest difference first
     report -w 'run 1' --format json >two.json
-    jq -e '.per_step and (.cells | map(.name)) == ["batch_size=16, run 1", "batch_size=32, run 1"] and (.ops[0] | .difference_s == .b.self_s - .a.self_s)
-        and (.ops | map(.difference_s | fabs) | . == (sort | reverse))' two.json
+    jq -se 'map(.per_step and (.cells | map(.name)) == ["batch_size=16, run 1", "batch_size=32, run 1"] and (.ops[0] | .difference_s == .b.self_s - .a.self_s)
+        and (.ops | map(.difference_s | fabs) | . == (sort | reverse))) == [true]' two.json
     report -w 'run 1' | grep -qE '^op +A self +self time .* B self .* B - A self time$'
     [ "$(jq --slurpfile one one.json '[.ops[] | .name as $n | .a.self_s * 3 - ($one[0].ops[] | select(.name == $n) | .self_s) | fabs < 1e-9] | length > 3 and all' two.json)" = true ]
     run report --ranks

@@ -160,7 +160,7 @@ END
         [ "$found" = "$want" ] || { echo "wanted $want" && wrong=1; }
         [ "$status" = "$code" ] || [ "$code" = root ] || { echo "wanted exit code $code" && wrong=1; }
         [ "$status" -le 1 ]
-        jq -e 'all(.findings[]; .next != "" and .text != "" and .file != "")' <<<"$output"
+        jq -se '.[0] | all(.findings[]; .next != "" and .text != "" and .file != "")' <<<"$output"
         inventory >after 2>/dev/null || true
         diff before after
         chmod 700 "$run_dir/cells"

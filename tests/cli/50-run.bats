@@ -62,7 +62,7 @@ listing() { "$hpcgrid" report m --format json | jq -c --arg name "$1" '.listings
     [ "$(listing skipped | tail -1)" = '["and 1 more"]' ]
     # people read names, programs ids
     grep -qxF '1x4 i=1  4 GPUs per node requested, cpu has none' out
-    "$hpcgrid" report m --format json | jq -e '.listings[] | select(.name == "skipped") | .rows[0].cell | test("-1x4-[0-9a-f]{12}$")'
+    "$hpcgrid" report m --format json | jq -se '.[0] | .listings[] | select(.name == "skipped") | .rows[0].cell | test("-1x4-[0-9a-f]{12}$")'
     "$hpcgrid" status m --no-poll --cells | grep -qxE '1x1 i=1  (pending|submitted|waiting) *'
     id=$(jq -r 'select(.cell.i == 2 and .cell.nodes == 2).id' reports/m/001/batches/*.cells.jsonl)
     "$hpcgrid" status m --no-poll --ids -s "id=$id" | grep -qE "^2x1 i=2  [a-z]+ +$id$"
@@ -97,7 +97,7 @@ listing() { "$hpcgrid" report m --format json | jq -c --arg name "$1" '.listings
         and [.listings[0].rows[] | [.result, .differs]] == [["replaced", "command, launch, env or files"], ["replaced", "command, launch, env or files"]]' out
     [ "$("$hpcgrid" report m --format csv | tr -d '\r' | awk -F, 'NR > 1 { print $4 }' | xargs)" = "false false true true" ]
     "$hpcgrid" collect m
-    "$hpcgrid" report reports/m/001/tables/results.json --format json | jq -e --slurpfile run out '.tables == $run[0].tables'
+    "$hpcgrid" report reports/m/001/tables/results.json --format json | jq -se --slurpfile run out '.[0].tables == $run[0].tables'
 }
 
 # queued REASON: what Slurm says of the three tasks that were submitted
@@ -204,7 +204,7 @@ told() { jq -c 'select(.op == "hold") | [.job_id, .tasks, .held]' asked | sort -
     [ "$(grep -c '"op":"submit"' asked)" = 1 ]
     rm -rf "$foreign"
     cp -r reports "$foreign"
-    "$hpcgrid" status "$foreign"/*/001 --no-poll --json | jq -e '.counts != {} and (.run | endswith("/001"))'
+    "$hpcgrid" status "$foreign"/*/001 --no-poll --json | jq -se '.[0] | .counts != {} and (.run | endswith("/001"))'
     run --separate-stderr "$hpcgrid" report "$foreign"/*/001 --format json
     [ "$status" -eq 1 ]
     jq -e '.cells > 0' <<<"$output"
@@ -294,7 +294,7 @@ told() { jq -c 'select(.op == "hold") | [.job_id, .tasks, .held]' asked | sort -
         strace -o /dev/null -e trace=fsync -e inject=fsync:error=ENOSPC:when=$n+ "$hpcgrid" submit m.json >out 2>err && break
         [ "$(asked submit)" = 0 ] || {
             # the journal failed behind the request: what it had meant stands there
-            "$hpcgrid" status m --no-poll --json | jq -e '.counts.intended == 3'
+            "$hpcgrid" status m --no-poll --json | jq -se '.[0] | .counts.intended == 3'
             break
         }
         grep -q "No space left on device" err

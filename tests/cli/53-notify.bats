@@ -39,9 +39,9 @@ teardown() {
 
 @test "ntfy gets the text, the subject as title, and a priority" {
     NTFY_SERVER=$address NTFY_TOKEN=secret "$templates/ntfy" topic <text
-    jq -e --rawfile text text '.path == "/topic" and .body == $text and .title == $ENV.HPCGRID_SUBJECT and .priority == "high" and .token == "Bearer secret"' got
+    jq -se --rawfile text text '.[0] | .path == "/topic" and .body == $text and .title == $ENV.HPCGRID_SUBJECT and .priority == "high" and .token == "Bearer secret"' got
     HPCGRID_EVENT=end NTFY_SERVER=$address "$templates/ntfy" topic <text
-    jq -e '.priority == "default" and .token == null' got
+    jq -se '.[0] | .priority == "default" and .token == null' got
     run -22 env NTFY_SERVER="$address" "$templates/ntfy" no <text
     [[ "$output" == *403* ]]
     run -2 "$templates/ntfy"
@@ -49,7 +49,7 @@ teardown() {
 
 @test "Slack gets one JSON object, whatever the text holds" {
     SLACK_WEBHOOK_URL=$address/hook "$templates/slack" <text
-    jq -e --rawfile text text '.path == "/hook" and .type == "application/json" and (.body | fromjson) == {text: $text}' got
+    jq -se --rawfile text text '.[0] | .path == "/hook" and .type == "application/json" and (.body | fromjson) == {text: $text}' got
     run -22 env SLACK_WEBHOOK_URL="$address/no" "$templates/slack" <text
     run -2 "$templates/slack" <text
     [[ "$output" == *"SLACK_WEBHOOK_URL is not set"* ]]

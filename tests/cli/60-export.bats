@@ -88,6 +88,12 @@ END
     run "$hpcgrid" export set.json
     [ "$status" -eq 2 ]
     [[ "$output" == *"--out FILE is needed"* ]]
+    run "$hpcgrid" export set.json --out ""
+    [ "$status" -eq 2 ]
     run "$hpcgrid" export set.json --out /dev/null
     [ "$status" -eq 2 ]
+    mkdir folder
+    run "$hpcgrid" export set.json --out folder
+    [ "$status" -eq 4 ]
+    [ "$output" = "hpcgrid: error: cannot write folder: it is a folder" ]
 }

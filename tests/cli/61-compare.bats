@@ -59,7 +59,7 @@ verdict() { # NODES TASKS STRATEGY
     jq '.results |= map(if .samples_per_s then .samples_per_s *= 0.5 else . end)' "$before" >half.json
     run "$hpcgrid" compare "$before" half.json --metric samples_per_s --json
     [ "$status" -eq 1 ]
-    jq -e '(.overall - 0.5 | fabs) < 1e-12 and .counts.slower == 5' <<<"$output"
+    jq -se '.[0] | (.overall - 0.5 | fabs) < 1e-12 and .counts.slower == 5' <<<"$output"
 }
 
 @test "an accuracy that falls is worse, a loss that falls is better" {
@@ -67,8 +67,8 @@ verdict() { # NODES TASKS STRATEGY
     jq '.results |= map(.final_loss = 1)' "$before" >better.json
     run "$hpcgrid" compare "$before" worse.json --metric eval.accuracy --json
     [ "$status" -eq 1 ]
-    jq -e '.counts.worse == 5 and .overall_verdict == "worse"' <<<"$output"
-    "$hpcgrid" compare worse.json better.json --metric final_loss --json | jq -e '.counts.better == 5 and (.overall - 2 | fabs) < 1e-12'
+    jq -se '.[0] | .counts.worse == 5 and .overall_verdict == "worse"' <<<"$output"
+    "$hpcgrid" compare worse.json better.json --metric final_loss --json | jq -se '.[0] | .counts.better == 5 and (.overall - 2 | fabs) < 1e-12'
 }
 
 @test "what is not alike is said, and refused by --strict; another revision is what one compares" {
@@ -80,17 +80,17 @@ verdict() { # NODES TASKS STRATEGY
     [[ "$output" != *revision* ]]
     run "$hpcgrid" compare a.json b.json --strict --json
     [ "$status" -eq 1 ]
-    jq -e '.counts == {"same": 3, "not comparable": 2}' <<<"$output"
+    jq -se '.[0] | .counts == {"same": 3, "not comparable": 2}' <<<"$output"
 }
 
 @test "what broke in B is said and fails" {
     jq '.results |= map(if .cell.strategy == "single" then .status = "failed" else . end)' "$before" >broken.json
     run "$hpcgrid" compare "$before" broken.json --json
     [ "$status" -eq 1 ]
-    jq -e '.counts["broken in B"] == 1' <<<"$output"
+    jq -se '.[0] | .counts["broken in B"] == 1' <<<"$output"
     run "$hpcgrid" compare broken.json "$before" --json
     [ "$status" -eq 0 ]
-    jq -e '.counts["broken in A"] == 1' <<<"$output"
+    jq -se '.[0] | .counts["broken in A"] == 1' <<<"$output"
 }
 
 @test "keys that only follow from others are no rows" {
@@ -154,10 +154,10 @@ cells() {
     [ "${lines[0]}" = "A: a1, a2 B: b1, b2" ]
     [[ "${output//$'\n'  / }" == *"whole runs differ by "*" % as measured, "*" % together with the assumption"* ]]
     "$hpcgrid" compare a1.json a2.json vs b1.json b2.json --json >out || true
-    jq -e '.sets == {a: ["a1", "a2"], b: ["b1", "b2"]} and (.between_measured > 0.015) and .between_measured < 0.025 and .between > .between_measured' out
-    jq -e '.cells[0] | .a.n == 6 and .a.value > 101 and .a.value < 102 and .speed < 0.92 and (.interval | .[1] - .[0] > 0.05)' out
+    jq -se '.[0] | .sets == {a: ["a1", "a2"], b: ["b1", "b2"]} and (.between_measured > 0.015) and .between_measured < 0.025 and .between > .between_measured' out
+    jq -se '.[0] | .cells[0] | .a.n == 6 and .a.value > 101 and .a.value < 102 and .speed < 0.92 and (.interval | .[1] - .[0] > 0.05)' out
     "$hpcgrid" compare --baseline-run a1.json a2.json b1.json --json >out || true
-    jq -e '.sets == {a: ["a1"], b: ["a2", "b1"]}' out
+    jq -se '.[0] | .sets == {a: ["a1"], b: ["a2", "b1"]}' out
     for wrong in "a1.json a2.json b1.json" "a1.json vs" "vs a1.json" "a1.json" "a1.json vs a2.json vs b1.json"; do
         run "$hpcgrid" compare $wrong
         [ "$status" -ge 2 ]
@@ -182,7 +182,7 @@ cells() {
     jq '.name = "b" | .results[].train_s *= 1.15' noisy.json >b.json
     run "$hpcgrid" compare noisy.json b.json --json
     [ "$status" -eq 1 ]
-    jq -e '.counts == {unclear: 12} and .overall_verdict == "slower" and .overall_p < 0.05 and (.good | not)' <<<"$output"
+    jq -se '.[0] | .counts == {unclear: 12} and .overall_verdict == "slower" and .overall_p < 0.05 and (.good | not)' <<<"$output"
 }
 
 @test "single runs are slower only beyond all that they could scatter by" {
@@ -190,7 +190,7 @@ cells() {
     jq '.name = "b" | .results[0].train_s = 120' a.json >b.json
     run "$hpcgrid" compare a.json b.json --json
     [ "$status" -eq 0 ]
-    jq -e '.counts == {unclear: 1} and .cells[0].interval == null' <<<"$output"
+    jq -se '.[0] | .counts == {unclear: 1} and .cells[0].interval == null' <<<"$output"
     jq '.results[0].train_s = 200' b.json >c.json
     run "$hpcgrid" compare a.json c.json
     [ "$status" -eq 1 ]

@@ -20,14 +20,14 @@ refused() { # WANTED...: notes of the second place, exactly
     jq -r '.tables[0].points[-1].notes // [] | .[]' out.json | diff wanted - || return 1
     run --separate-stderr "$hpcgrid" report set.json --format json --strict
     [ "$status" -eq 1 ] || return 1
-    jq -e '.tables[0].points[-1] | .refused and (has("speedup") | not)' <<<"$output" >/dev/null || return 1
+    jq -se '.[0] | .tables[0].points[-1] | .refused and (has("speedup") | not)' <<<"$output" >/dev/null || return 1
     jq -r '.tables[0].points[-1].notes[]' <<<"$output" | grep -q '^refused (strict): '
 }
 
 accepted() {
     "$hpcgrid" report set.json --format json >out.json || return 1
     jq -r '.tables[].points[].notes // [] | .[]' out.json | diff /dev/null - || return 1
-    "$hpcgrid" report set.json --format json --strict | jq -e '.refused == 0 and all(.tables[].points[]; .speedup)' >/dev/null
+    "$hpcgrid" report set.json --format json --strict | jq -se '.[0] | .refused == 0 and all(.tables[].points[]; .speedup)' >/dev/null
 }
 
 # pair BASE OWN: single on one GPU and ddp on two, with these members besides
@@ -66,9 +66,11 @@ pair() {
     accepted
     pair '{steps: 49, noise_s: 5.1}' '{steps: 49, noise_s: 2.6}'
     "$hpcgrid" report set.json --format json --strict >out.json
-    jq -e '[.tables[0].points[].notes] == [["too short, fewer than 50 optimizer steps: 49", "too short, less than 20 times what clock and barrier are off by: 19.6 times"],
+    jq -se '.[0] | [.tables[0].points[].notes] == [["too short, fewer than 50 optimizer steps: 49", "too short, less than 20 times what clock and barrier are off by: 19.6 times"],
         ["too short, fewer than 50 optimizer steps: 49"]]' out.json
-    "$hpcgrid" report set.json --format json --metric eval.f1 | jq -e 'all(.tables[0].points[]; .notes | tostring | contains("too short") | not)'
+    pair '{steps: 49, noise_s: 5.1, eval: {f1: 80}}' '{steps: 49, noise_s: 2.6, eval: {f1: 80}}'
+    "$hpcgrid" report set.json --format json --metric eval.f1 |
+        jq -se 'map([.tables[0].points[] | .value == 80 and (.notes | tostring | contains("too short") | not)]) == [[true, true]]'
 }
 
 @test "what was computed may stand beside comparable, and in the cell" {
@@ -89,9 +91,9 @@ EOT
     of '{cell: {gpus_per_node: 1, strategy: "single", model: "base"}, train_s: 9}, {cell: {gpus_per_node: 2, strategy: "ddp", model: "tiny"}, train_s: 3}' \
         '{baseline: {gpus_per_node: 1, strategy: "single", model: "base"}}'
     "$hpcgrid" report set.json --format json --strict >out.json || [ $? -eq 1 ]
-    jq -e '[.tables[].points[] | select(.refused) | .notes[0]] == ["refused (strict): differs from its baseline: model tiny (baseline base)"]' out.json
+    jq -se '.[0] | [.tables[].points[] | select(.refused) | .notes[0]] == ["refused (strict): differs from its baseline: model tiny (baseline base)"]' out.json
     of '({id: "a", baseline_id: "a", cell: {gpus_per_node: 1, strategy: "single", batch_size: 64}, train_s: 9}), ({id: "b", baseline_id: "a", cell: {gpus_per_node: 2, strategy: "ddp", batch_size: 8}, train_s: 3})'
-    "$hpcgrid" report set.json --format json | jq -e '[.tables[].points[].notes // [] | .[]] | index("differs from its baseline: batch_size 8 (baseline 64)")'
+    "$hpcgrid" report set.json --format json | jq -se '.[0] | [.tables[].points[].notes // [] | .[]] | index("differs from its baseline: batch_size 8 (baseline 64)")'
 }
 
 @test "versions, and an environment that only one side gives, are differences" {
@@ -145,7 +147,7 @@ EOT
         '{baseline: {nodes: 1, strategy: "single"}}'
     refused 'ran on one node: n1, the cell has 2'
     pair '{samples: 1000, train_s: 100, samples_per_s: 10}' '{samples: 1000, samples_per_s: 100}'
-    "$hpcgrid" report set.json --format json | jq -e '.tables[0].points[-1].notes | any(. == "its samples_per_s is not samples / train_s: samples_per_s x train_s is 5200, samples 1000")'
+    "$hpcgrid" report set.json --format json | jq -se '.[0] | .tables[0].points[-1].notes | any(. == "its samples_per_s is not samples / train_s: samples_per_s x train_s is 5200, samples 1000")'
     # none of this is a contradiction
     pair '{epochs: 3, wall_s: 130, init_s: 10, world_size: 1}' '{wall_s: 900, init_s: 500, eval_s: 300, world_size: 2, exit_code: 0, slurm: {state: "COMPLETED", job_id: 7}, epochs: 3, epoch_s: [17, 17, 17],
         resumed: {times: 1, after_step: 3}, ranks: [{real_s: 53, host: "n1", device: "A100"}, {real_s: 54, host: "n1", device: "A100"}]}'
@@ -157,8 +159,8 @@ EOT
         {cell: {n: 4}, train_s: 9, slurm: {exit_code: "1:0"}}, {cell: {n: 6}, train_s: 9, error: {message: "no room"}}, {cell: {n: 5}, train_s: 9, slurm: {state: "COMPLETED", exit_code: "0:0"}}' '{baseline: null}'
     run --separate-stderr "$hpcgrid" report set.json --format json
     [ "$status" -eq 1 ]
-    jq -e '.states == {failed: 3, timeout: 1, cancelled: 1} and .cells_complete == 1' <<<"$output"
-    jq -e '[.tables[].points[].notes // [] | .[]] == ["failed (exit_code 137)", "timeout (Slurm: TIMEOUT)", "cancelled (Slurm: CANCELLED by 1000)", "failed (exit_code 1:0)", "failed (no room)"]' <<<"$output"
+    jq -se '.[0] | .states == {failed: 3, timeout: 1, cancelled: 1} and .cells_complete == 1' <<<"$output"
+    jq -se '.[0] | [.tables[].points[].notes // [] | .[]] == ["failed (exit_code 137)", "timeout (Slurm: TIMEOUT)", "cancelled (Slurm: CANCELLED by 1000)", "failed (exit_code 1:0)", "failed (no room)"]' <<<"$output"
 }
 
 @test "samples that are counted once for each rank are no speedup" {
@@ -176,7 +178,7 @@ EOT
     refused "$dp"
     pair '{cell: {epochs: 3}, samples_per_s: 600}' '{cell: {epochs: 3}, train_s: 100, samples_per_s: 1200}'
     "$hpcgrid" report set.json --metric samples_per_s --strict --format json >out.json || [ $? -eq 1 ]
-    jq -e '.refused == 1' out.json
+    jq -se '.[0] | .refused == 1' out.json
     # steps on constant batches for each device, and batches that are those of all
     pair '{batch_size: 64, steps: 900}' '{batch_size: 64, steps: 450}'
     accepted
@@ -188,7 +190,7 @@ EOT
     # weak scaling that the cells ask for
     pair '{cell: {samples: 1000}, samples_per_s: 10}' '{cell: {samples: 2000}, train_s: 104, samples_per_s: 19}' # the baseline of another cell
     jq '.baseline.samples = 1000' set.json >weak.json
-    "$hpcgrid" report weak.json --strict --format json | jq -e '.refused == 0 and .tables[0].points[-1].notes == ["'"$weak"'"]'
+    "$hpcgrid" report weak.json --strict --format json | jq -se '.[0] | .refused == 0 and .tables[0].points[-1].notes == ["'"$weak"'"]'
 }
 
 @test "a loss or a score far from the baseline's is said, after the same training" {
@@ -221,11 +223,11 @@ EOT
     # the base's own runs lie as far apart
     of '(1, 2) as $r | {cell: {gpus_per_node: 1, strategy: "single", repeat: $r}, train_s: (99 + $r), final_loss: (0.5 + 0.3 * $r)},
         {cell: {gpus_per_node: 2, strategy: "ddp", repeat: $r}, train_s: (50 + $r), final_loss: 1.4}'
-    "$hpcgrid" report set.json --format json | jq -e '[.tables[].points[].notes // [] | .[] | select(startswith("final_loss"))] == []'
+    "$hpcgrid" report set.json --format json | jq -se '.[0] | [.tables[].points[].notes // [] | .[] | select(startswith("final_loss"))] == []'
     # other epochs, another loss
     of '{cell: {gpus_per_node: 1, strategy: "single", epochs: 1}, train_s: 9, final_loss: 3}, {cell: {gpus_per_node: 2, strategy: "ddp", epochs: 2}, train_s: 9, final_loss: 0.3}' \
         '{baseline: {gpus_per_node: 1, strategy: "single", epochs: 1}}'
-    "$hpcgrid" report set.json --format json | jq -e '[.tables[].points[].notes // [] | .[] | select(startswith("final_loss"))] == []'
+    "$hpcgrid" report set.json --format json | jq -se '.[0] | [.tables[].points[].notes // [] | .[] | select(startswith("final_loss"))] == []'
 }
 
 @test "repeats that agree to the last digit are copies" {
@@ -266,14 +268,14 @@ history() {
     run --separate-stderr "$hpcgrid" history s?.json --json
     echo "$output"
     [ "$status" -eq 0 ]
-    jq -e '.faster == 2 and [.listings[] | select(.name == "changes") | .rows[].differs] == ["precision bf16 (before fp32), driver 570 (before 560)", "precision bf16 (before fp32), driver 570 (before 560)"]' <<<"$output"
-    jq -e '.listings[0].notes == ["not like the set before: nightly/004: precision bf16 (before fp32), driver 570 (before 560)"]' <<<"$output"
+    jq -se '.[0] | .faster == 2 and [.listings[] | select(.name == "changes") | .rows[].differs] == ["precision bf16 (before fp32), driver 570 (before 560)", "precision bf16 (before fp32), driver 570 (before 560)"]' <<<"$output"
+    jq -se '.[0] | .listings[0].notes == ["not like the set before: nightly/004: precision bf16 (before fp32), driver 570 (before 560)"]' <<<"$output"
     run --separate-stderr "$hpcgrid" history s?.json --json --strict
     [ "$status" -eq 1 ]
-    jq -e '.not_comparable == 2 and .faster == 0 and ([.listings[0].rows[].verdict] == ["not comparable since nightly/004", "not comparable since nightly/004"])' <<<"$output"
-    jq -e '[.listings[1].rows[].verdict] == ["not comparable", "not comparable"]' <<<"$output"
+    jq -se '.[0] | .not_comparable == 2 and .faster == 0 and ([.listings[0].rows[].verdict] == ["not comparable since nightly/004", "not comparable since nightly/004"])' <<<"$output"
+    jq -se '.[0] | [.listings[1].rows[].verdict] == ["not comparable", "not comparable"]' <<<"$output"
     "$hpcgrid" compare s3.json s4.json --json --strict >out || true
-    jq -e '.counts == {"not comparable": 2}' out
+    jq -se '.[0] | .counts == {"not comparable": 2}' out
     grep -q 'precision bf16 (A fp32)' out
     grep -q 'driver 570 (A 560)' out
     # slower by as much as the lie hides: nothing has changed, which is no news to trust
@@ -287,7 +289,7 @@ history() {
     history 50 .
     run --separate-stderr "$hpcgrid" history s?.json --json --strict
     [ "$status" -eq 0 ]
-    jq -e '.faster == 2 and (.listings[0].notes == []) and (.listings[1].rows[0] | has("differs") | not)' <<<"$output"
+    jq -se '.[0] | .faster == 2 and (.listings[0].notes == []) and (.listings[1].rows[0] | has("differs") | not)' <<<"$output"
     # half of the samples; a doubtful result
     history 50 '.samples_per_s = 10' && for i in 1 2 3; do jq '.results[].samples_per_s = 10' s$i.json >t && mv t s$i.json; done
     "$hpcgrid" history s?.json | tr -s ' \n' '  ' | grep -qF 'nightly/004: counts 0.50 times the samples for the same work'
@@ -300,5 +302,5 @@ history() {
     jq '.results[].final_loss = 0.3' set.json >a.json
     jq '.name = "y" | .results[].final_loss = 2.3' set.json >b.json
     run --separate-stderr "$hpcgrid" compare a.json b.json --metric final_loss --strict --json
-    jq -e '.counts.worse == 2' <<<"$output"
+    jq -se '.[0] | .counts.worse == 2' <<<"$output"
 }

@@ -35,9 +35,9 @@ sets() {
     sets 100 100 100 112 112 112
     run "$hpcgrid" history s*.json --json
     [ "$status" -eq 1 ]
-    jq -e '.slower == 2 and (.good | not)' <<<"$output"
-    jq -e '.listings[1] | .name == "changes" and [.rows[].since] == ["nightly/004", "nightly/004"]' <<<"$output"
-    jq -e '.listings[1].rows[] | .speed > 0.88 and .speed < 0.90 and .speed_low < .speed and .speed < .speed_high and .speed_high < 0.95' <<<"$output"
+    jq -se '.[0] | .slower == 2 and (.good | not)' <<<"$output"
+    jq -se '.[0] | .listings[1] | .name == "changes" and [.rows[].since] == ["nightly/004", "nightly/004"]' <<<"$output"
+    jq -se '.[0] | .listings[1].rows[] | .speed > 0.88 and .speed < 0.90 and .speed_low < .speed and .speed < .speed_high and .speed_high < 0.95' <<<"$output"
     sets 112 112 112 100 100 100
     run "$hpcgrid" history s*.json
     [ "$status" -eq 0 ]
@@ -49,7 +49,7 @@ sets() {
     run "$hpcgrid" history s*.json --json
     echo "$output"
     [ "$status" -eq 0 ]
-    jq -e '[.listings[1].rows[] | select(.nodes == "1" or .nodes == 1) | [.since, .verdict]] == [["nightly/003", "slower"], ["nightly/006", "faster"]]' <<<"$output"
+    jq -se '.[0] | [.listings[1].rows[] | select(.nodes == "1" or .nodes == 1) | [.since, .verdict]] == [["nightly/003", "slower"], ["nightly/006", "faster"]]' <<<"$output"
 }
 
 @test "what lies within the tolerance is none" {
@@ -64,10 +64,10 @@ sets() {
     for f in s*.json; do jq '.results |= map(select(.cell.repeat == 1))' "$f" >t && mv t "$f"; done
     run "$hpcgrid" history s*.json --json
     [ "$status" -eq 1 ]
-    jq -e '[.listings[1].rows[].since] == ["nightly/004", "nightly/004"]' <<<"$output"
+    jq -se '.[0] | [.listings[1].rows[].since] == ["nightly/004", "nightly/004"]' <<<"$output"
     run "$hpcgrid" history s001.json s004.json --json
     [ "$status" -eq 0 ]
-    jq -e '.steady == 2' <<<"$output"
+    jq -se '.[0] | .steady == 2' <<<"$output"
 }
 
 @test "what broke or went away in the newest set fails" {
@@ -104,7 +104,7 @@ sets() {
     jq 'del(.name, .run)' s001.json >"$(printf 'f\377.json')"
     run --separate-stderr "$hpcgrid" history f*.json s002.json --json
     [ "$status" -eq 0 ]
-    jq -e '.sets | length == 2 and (.[0] | startswith("f") and contains("\ufffd"))' <<<"$output"
+    jq -se '.[0] | .sets | length == 2 and (.[0] | startswith("f") and contains("\ufffd"))' <<<"$output"
 }
 
 @test "only the newest sets, and wrong words" {
@@ -125,10 +125,10 @@ sets() {
     sets 100 100 120 120 120 100.5 100.3
     run "$hpcgrid" history s*.json --json
     [ "$status" -eq 0 ]
-    jq -e '.baseline == null and .faster == 2' <<<"$output"
+    jq -se '.[0] | .baseline == null and .faster == 2' <<<"$output"
     run "$hpcgrid" history s*.json --baseline-run nightly/002 --json
     [ "$status" -eq 0 ]
-    jq -e '.baseline == "nightly/002" and .steady == 2' <<<"$output"
+    jq -se '.[0] | .baseline == "nightly/002" and .steady == 2' <<<"$output"
     sets 100 100 120 120 120
     run "$hpcgrid" history s*.json --baseline-run 004
     [ "$status" -eq 0 ]
@@ -138,7 +138,7 @@ sets() {
     [[ "${lines[0]}" == "nightly/001 to nightly/005 · 3 sets"* ]]
     [[ "$output" == *"slower since nightly/004"* ]]
     run "$hpcgrid" history s*.json --baseline-run s003.json --json
-    jq -e '.baseline == "nightly/003" and (.sets | length == 5)' <<<"$output"
+    jq -se '.[0] | .baseline == "nightly/003" and (.sets | length == 5)' <<<"$output"
     sets 100 100 130 130 115 115
     "$hpcgrid" history s*.json | grep -q "faster since nightly/005"
     run "$hpcgrid" history s*.json --baseline-run 001
@@ -153,7 +153,7 @@ sets() {
     "$hpcgrid" history s*.json && return 1
     sets 100 100 104 104 104 108 108 108
     "$hpcgrid" history s*.json --json >out || true
-    jq -e 'all(.listings[] | select(.name == "changes") | .rows[]; (.speed - 1 | fabs) > 0.047)' out
+    jq -se '.[0] | all(.listings[] | select(.name == "changes") | .rows[]; (.speed - 1 | fabs) > 0.047)' out
 }
 
 @test "Markdown, HTML with a plot, and JUnit" {

@@ -114,22 +114,22 @@ END
     run -0 "$hpcgrid" report "$set"
     [[ $output == *"one run each but for the footnotes"*"100.0 ±2 % ¹ ²"*"1.92 ±3 %"*"mean of 5 runs, as published"*"warmed up"*"mean of 3 runs"* ]]
     # exp(ln 52 ± t(0.975, 4) 1.1 / 52 / sqrt(5))
-    "$hpcgrid" report "$set" --format json | jq -e '[.tables[0].points[] | select(.row.nodes == 2 and .column.strategy == "ddp")][0]
+    "$hpcgrid" report "$set" --format json | jq -se '.[0] | [.tables[0].points[] | select(.row.nodes == 2 and .column.strategy == "ddp")][0]
         | .runs == 5 and (.value_interval[0] - 50.6519 | fabs) < 1e-3 and (.value_interval[1] - 53.3840 | fabs) < 1e-3 and (.speedup_interval | length) == 2'
-    "$hpcgrid" report "$set" --format json | jq -e '[.tables[0].points[] | select(.row.nodes == 4 and .column.strategy == "ddp")][0] | has("value_interval") | not'
+    "$hpcgrid" report "$set" --format json | jq -se '.[0] | [.tables[0].points[] | select(.row.nodes == 4 and .column.strategy == "ddp")][0] | has("value_interval") | not'
     run -0 "$hpcgrid" report "$set" --metric wall_s --where nodes=2,strategy=ddp --format json
-    jq -e '.tables[0].points[0].value_interval | length == 2' <<<"$output"
+    jq -se '.[0] | .tables[0].points[0].value_interval | length == 2' <<<"$output"
     run -0 "$hpcgrid" compare "$set" "$set" --json
-    jq -e '[.. | objects | select(.verdict? == "same")] | length > 0' <<<"$output"
+    jq -se '.[0] | [.. | objects | select(.verdict? == "same")] | length > 0' <<<"$output"
 }
 
 @test "a row that says it is not comparable has no speedup, fraction, law or prediction, and --strict refuses it" {
     published
     run -0 "$hpcgrid" report "$set" --format json
-    jq -e '[.tables[0].points[] | select(.column.strategy == "dp")] | length == 3
+    jq -se '.[0] | [.tables[0].points[] | select(.column.strategy == "dp")] | length == 3
         and all(.[]; .comparable == false and .value > 0 and (has("speedup") or has("efficiency") or has("serial_fraction") | not)
             and (.notes | any(test("not comparable with the others: each task"))))' <<<"$output"
-    jq -e '[.tables[].scaling[].label, (.tables[].listings[].rows[]? | tostring)] | map(select(test("dp") and (test("ddp") | not))) == []' <<<"$output"
+    jq -se '.[0] | [.tables[].scaling[].label, (.tables[].listings[].rows[]? | tostring)] | map(select(test("dp") and (test("ddp") | not))) == []' <<<"$output"
     run -1 "$hpcgrid" report "$set" --strict
     run -0 "$hpcgrid" report "$set" --baseline nodes=2,strategy=dp
     [[ $output == *"its baseline is not comparable: each task"* && $output != *"1.73"* ]]

@@ -56,7 +56,7 @@ cells|another cell under the id of
 attempts|the same cell as
 EOT
     set_of '{"id": "a", "attempt": "1.0", "cell": {"nodes": 1}, "train_s": 1}, {"id": "a", "attempt": "1.1", "cell": {"nodes": 1}, "train_s": 2}' >good.json
-    "$hpcgrid" report good.json --format json | jq -e '.tables[0].points[0].value == 2'
+    "$hpcgrid" report good.json --format json | jq -se '.[0] | .tables[0].points[0].value == 2'
 }
 
 @test "a baseline of zero, or beyond all bounds, gives no speedup" {
@@ -106,7 +106,7 @@ EOT
         for (i = 0; i < 1000000; i++)
             printf "%s{\"cell\":{\"nodes\":%d,\"repeat\":%d},\"train_s\":%d}", i ? "," : "", 1 + i % 10, 1 + i / 10, 100 + i % 10
         printf "]}" }' >million.json
-    "$hpcgrid" report million.json --format json | jq -e '.cells_complete == 1000000 and [.tables[0].points[] | [.n, .value]] == [range(10) | [100000, 100 + .]]'
+    "$hpcgrid" report million.json --format json | jq -se '.[0] | .cells_complete == 1000000 and [.tables[0].points[] | [.n, .value]] == [range(10) | [100000, 100 + .]]'
     (ulimit -v 300000 && "$hpcgrid" report million.json --format csv) | sed 's/hpcgrid [0-9.]*\r$/hpcgrid\r/' | cmp - <(awk 'BEGIN {
         printf "run,id,attempt,counts,status,added,baseline_id,nodes,repeat,train_s,made_by\r\n"
         for (i = 0; i < 1000000; i++)

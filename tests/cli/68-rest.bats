@@ -158,7 +158,7 @@ END
 refused: release: slurmrestd (v0.0.42) supports whole arrays only: scontrol release "17_[3-4]"
 END
     jq -c '.status |= map(.error.code = 2017)' "$HPCGRID_SOURCE/tests/data/rest/DELETE_slurm_v0.0.42_jobs.json" >data/DELETE_slurm_v0.0.42_jobs.json
-    rest '{"id":1,"op":"cancel","job_id":17}' | jq -e '.ok.gone'
+    rest '{"id":1,"op":"cancel","job_id":17}' | jq -se '.[0] | .ok.gone'
     jq -c '.status |= map(.error = {code: 2002, string: "Access/permission denied"})' "$HPCGRID_SOURCE/tests/data/rest/DELETE_slurm_v0.0.42_jobs.json" >data/DELETE_slurm_v0.0.42_jobs.json
     rest '{"id":1,"op":"cancel","job_id":17}' | jq -r '.error | "\(.code): \(.message)"' >got
     diff got - <<<'refused: cancel: Access/permission denied (2002)'

@@ -57,7 +57,7 @@ static void fields_reference(const struct hg_field *fields, struct hg_buf *out)
 
     hg_buf_puts(out, "| member | type | meaning |\n| --- | --- | --- |\n");
     for (; fields->kind != HG_J_END; fields++) {
-        if (fields->flags & (HG_J_IGNORED | HG_J_REFUSED))
+        if (fields->flags & HG_J_IGNORED)
             continue;
         hg_buf_printf(out, "| `%s`%s | %s", fields->name,
                       fields->flags & HG_J_REQUIRED ? " (required)" : "", kinds[fields->kind]);
@@ -129,7 +129,7 @@ static void params_reference(struct hg_buf *out)
     for (const struct hg_param *p = hg_params; p->name; p++) {
         hg_buf_printf(out, "| `%s` | %s", p->name, kinds[p->kind]);
         if (p->min != 0 || p->max != 0)
-            hg_buf_printf(out, ", %.15g to %.15g", p->min, p->max);
+            hg_buf_printf(out, ", %.16g to %.16g", p->min, p->max); /* seed: 2^53 - 1 */
         hg_buf_printf(out, " | %s |\n", p->doc);
     }
 }

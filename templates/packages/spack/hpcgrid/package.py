@@ -24,6 +24,8 @@ class Hpcgrid(CMakePackage):
     depends_on("jansson@2.13:")
     depends_on("jq@1.6:")
     depends_on("xxhash")
+    depends_on("sqlite@3.8:")
+    depends_on("ncurses")
     depends_on("slurm@22-05:", when="+slurm")
     depends_on("curl@7.61:", when="+rest")
     with when("+worker"):
@@ -32,7 +34,7 @@ class Hpcgrid(CMakePackage):
         depends_on("zlib-api")
         depends_on("utf8proc")
         depends_on("protobuf-c")
-        depends_on("cuda@12.8:", when="+cuda")
+        depends_on("cuda@12.2:", when="+cuda")
 
     def cmake_args(self):
         args = [
