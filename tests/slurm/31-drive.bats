@@ -20,7 +20,6 @@ setup() {
 }
 
 teardown() {
-    local id
     box_tell
     tmux -S socket kill-server 2>/dev/null || true
     tmux -S follower kill-server 2>/dev/null || true
@@ -29,8 +28,7 @@ teardown() {
         return
     fi
     touch go
-    for id in $(squeue -h -o %A 2>/dev/null | sort -u); do scancel "$id"; done
-    box_wait 90 box_idle
+    box_clear
 }
 
 # matrix NAME CELLS SECONDS [JQ]: cells that mark when they begin and end, in ran/<name>.<i>; "held" cells end when there
@@ -369,7 +367,7 @@ cancelled() {
     "$HPCGRID" run auto.json --new >out 2>log 3>&- &
     box_wait 60 some_run
     [ "$(squeue -h -o %l)" = 5:00 ]
-    until [ ! -e hang ]; do box_wait 60 some_run; done
+    box_wait 60 [ ! -e hang ]
     scontrol update "jobid=$(squeue -h -o %A)" endtime=now
     wait $! || { cat log && return 1; }
     grep -qF '"auto" limits: 1 cell as runs of the same configuration took (run 001), so that 999 of 1000 end in time, at least 5 min;' log
