@@ -259,8 +259,8 @@ cancelled() {
     grep -qx "end  4/6 bad/001: finished, 4 of 6 cells have a good result" told
     run --separate-stderr "$HPCGRID" run bad.json --json
     [ "$status" = 1 ]
-    jq -e '.run == $ENV.PWD + "/reports/bad/001" and .cells == 6 and .counts == {ok: 4, failed: 2} and (.stopped or .complete | not)
-        and [.failed[] | [.name, .state, .reason]] == [["i=3", "failed", "exit code 1"], ["i=5", "failed", "exit code 1"]]' <<<"$output"
+    [ "$(jq '.run == $ENV.PWD + "/reports/bad/001" and .cells == 6 and .counts == {ok: 4, failed: 2} and (.stopped or .complete | not)
+        and [.failed[] | [.name, .state, .reason]] == [["i=3", "failed", "exit code 1"], ["i=5", "failed", "exit code 1"]]' <<<"$output")" = true ]
     [ -s reports/bad/001/tables/report.html ]
     [ "$(count bad failed)" = 2 ]
     touch fixed
@@ -275,7 +275,7 @@ cancelled() {
     [[ "$stderr" == *"1 cell runs again"* ]]
     run --separate-stderr "$HPCGRID" retry bad --status failed --json
     [ "$status" = 0 ]
-    jq -e '.complete and .failed == []' <<<"$output"
+    [ "$(jq -c '[.complete, .failed]' <<<"$output")" = '[true,[]]' ]
     [ "$(count bad ok)" = 6 ]
     [ "$(find reports/bad/001/cells -name 'claim.json' | wc -l)" = 8 ]
 }

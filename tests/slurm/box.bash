@@ -158,3 +158,5 @@ END
 
 # agent JSON...: one request a word; answers on stdout
 agent() { printf '%s\n' "$@" | "$AGENT"; }
+# Is there an answer behind the pipe, and not an error? (jq -e takes no answer at all for a good one.)
+is_ok() { grep '"ok":'; }
