@@ -321,6 +321,8 @@ static const struct scenario {
       60 },
     { "... and for the job table", NONE ",\"together\":[5],\"max_jobs\":6,\"min_job_age_s\":5}", 50,
       0, 0, "ok 50", 2, 20, 120 },
+    { "... and for max_queued", NONE ",\"together\":[5],\"tasks\":{\"1:0\":[{\"run_s\":150}]}}", 50,
+      0, 2, "ok 50", 0, 150, 200 },
     { "one that fails does not keep the next one from its run",
       NONE ",\"together\":[4],\"tasks\":{\"1:1\":[{\"result\":\"failed\",\"state\":\"FAILED\"}]}}",
       8, 0, 0, "ok 7, failed 1", 1, 8, 20 },
@@ -604,6 +606,17 @@ static void test_holding_one_cell_of_a_job_holds_the_job(void **state)
     assert_string_equal(text, "0");
     format_counts(hg_drive_state(w.drive), text, sizeof text);
     assert_string_equal(text, "pending 4, ok 4");
+    /* one of two that are held is released */
+    assert_int_equal(
+        hg_drive_request(&w.rd, HG_REQUEST_HOLD, hg_drive_state(w.drive), pick_even, NULL, NULL),
+        0);
+    assert_int_equal(
+        hg_drive_request(&w.rd, HG_REQUEST_RELEASE, hg_drive_state(w.drive), is_line_2, NULL, NULL),
+        0);
+    drive_for(&w, 500);
+    format_held(&w, text, sizeof text);
+    assert_string_equal(text, "0");
+    assert_int_equal(hg_drive_state(w.drive)->counts[HG_CELL_PENDING], 4);
     assert_int_equal(hg_drive_request(&w.rd, HG_REQUEST_RELEASE, NULL, NULL, NULL, NULL), 0);
     assert_true(drive_to_end(&w, &err) >= 0);
     for (uint32_t i = 0; i < cells; i++)
