@@ -14,8 +14,8 @@
 #include "matrix/matrix.h"
 #include "matrix/names.h"
 #include "matrix/select.h"
+#include "matrix/together.h"
 #include "plan/plan.h"
-#include "plan/together.h"
 
 #define SHOWN_MAX 20
 

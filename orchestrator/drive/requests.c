@@ -148,11 +148,9 @@ struct failed {
 static bool is_failed(void *context, int batch, uint32_t line)
 {
     const struct failed *f = context;
-    bool listed = false;
 
-    for (size_t i = 0; i < f->lines.n && batch == f->batch && !listed; i++)
-        listed = line >= f->lines.items[i].first && line <= f->lines.items[i].last;
-    return listed && hg_cell_is_bad(hg_run_cell_find(f->state, batch, line));
+    return batch == f->batch && hg_ranges_has(&f->lines, line) &&
+           hg_cell_is_bad(hg_run_cell_find(f->state, batch, line));
 }
 
 /* Only a driver lets cells run again: they may have been started by now. */

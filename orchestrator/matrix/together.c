@@ -8,6 +8,11 @@
 #include "contract/keys.h"
 #include "matrix/grid.h"
 
+bool hg_matrix_has_together(const struct hg_matrix *m)
+{
+    return json_is_array(m->together) || json_number_value(m->together) > 1;
+}
+
 static void check_keys(const struct hg_json_doc *doc, const json_t *list, const char *pointer,
                        struct hg_errs *errs)
 {

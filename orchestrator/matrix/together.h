@@ -9,6 +9,9 @@
 
 #define HG_TOGETHER_MAX 1000
 
+/* Does the matrix want cells to share jobs? */
+bool hg_matrix_has_together(const struct hg_matrix *m);
+
 /* Judge the type of the member at the pointer. */
 void hg_together_check(const struct hg_json_doc *doc, const json_t *value, const char *pointer,
                        struct hg_errs *errs);

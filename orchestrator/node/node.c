@@ -409,18 +409,17 @@ static void begin(struct node *n)
     hg_save_at_end(&n->outcome);
 }
 
-/* What the driver wrote just before it submitted this job may not be seen here yet. */
-static int load(const struct hg_node_args *args, struct hg_job *job, struct hg_err *err)
+/* What the driver wrote just before it submitted this job may not be seen here yet, whatever is missing or old. */
+static int load(struct node *n, const struct hg_node_args *args, struct hg_err *err)
 {
     double late_s = getenv("SLURM_JOB_ID") ? hg_fs_late_s(args->run) : 0;
     double end_s = hg_clock_mono_s() + late_s;
     int rc;
 
-    while ((rc = hg_job_load(args->run, args->batch, args->line, job, err)) < 0 &&
-           hg_clock_mono_s() < end_s) {
-        hg_job_done(job);
+    while ((rc = hg_job_load(args->run, args->batch, args->line, &n->job, err)) < 0 &&
+           hg_clock_mono_s() < end_s && !got_term(n, 1)) {
+        hg_job_done(&n->job);
         *err = (struct hg_err)HG_ERR_INIT;
-        hg_clock_sleep_s(1);
     }
     return rc;
 }
@@ -432,7 +431,7 @@ int hg_node_run(const struct hg_node_args *args, struct hg_node_end *end, struct
 
     *end = (struct hg_node_end){ 0 };
     block_signals(&n); /* from here on TERM leaves a result: a claim without one tells nothing */
-    rc = load(args, &n.job, err);
+    rc = load(&n, args, err);
     if (rc == 0 && !hg_job_is_wanted(&n.job, args->request, end->left))
         rc = HG_ENTER_DONE;
     if (rc == 0 && args->follows && got_term(&n, 0)) {

@@ -9,8 +9,8 @@
 #include "base/vec.h"
 #include "matrix/grid.h"
 #include "matrix/pointer.h"
+#include "matrix/together.h"
 #include "plan/plan.h"
-#include "plan/together.h"
 
 /* The files that a cell of hpcgrid-worker writes outside its own folder. */
 static const struct {

@@ -16,6 +16,7 @@
 #include "matrix/names.h"
 #include "matrix/pointer.h"
 #include "matrix/rehearse.h"
+#include "matrix/together.h"
 #include "plan/batch.h"
 #include "plan/fit.h"
 #include "plan/hazards.h"
@@ -315,14 +316,8 @@ static int cannot_renew(const struct make *mk, size_t i, struct hg_errs *errs)
     const struct fresh *f = &mk->fresh[i];
     const char *a = hg_buf_str(&f->rest), *b = f->other_rest;
     struct hg_err *err = hg_errs_next(errs);
-    size_t same = 0;
+    size_t same = hg_shape_key_same(a, b);
 
-    for (size_t k = 0;; k++) {
-        if ((!a[k] || a[k] == ' ') && (!b[k] || b[k] == ' '))
-            same = k;
-        if (!a[k] || a[k] != b[k])
-            break;
-    }
     hg_err_set(err, HG_E_INPUT,
                "batch %zu of this run is one job array, and its cells now request different "
                "resources: %s%s, %s%s",

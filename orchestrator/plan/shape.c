@@ -140,6 +140,18 @@ void hg_shape_key(const struct hg_shape *s, struct hg_buf *out)
     key_words("module", &s->modules, out);
 }
 
+size_t hg_shape_key_same(const char *a, const char *b)
+{
+    size_t same = 0;
+
+    for (size_t k = 0;; k++) {
+        if ((!a[k] || a[k] == ' ') && (!b[k] || b[k] == ' '))
+            same = k;
+        if (!a[k] || a[k] != b[k])
+            return same;
+    }
+}
+
 /* ---- The job object ---- */
 
 static void set_text(json_t *job, const char *key, const char *value)

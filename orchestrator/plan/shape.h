@@ -34,6 +34,8 @@ void hg_shape_done(struct hg_shape *shape);
 
 /* Append a text that is equal exactly for equal shapes. */
 void hg_shape_key(const struct hg_shape *shape, struct hg_buf *out);
+/* Where two such keys begin to differ, at the blank before a word or at an end. */
+size_t hg_shape_key_same(const char *a, const char *b);
 
 /* Seconds before the time limit at which the ranks are to get USR1; 0: not at all. worker: as in hg_shape_job. */
 long long hg_shape_lead_s(const struct hg_shape *shape, const struct hg_site *site, bool worker);

@@ -10,11 +10,6 @@
 #include "base/vec.h"
 #include "matrix/together.h"
 
-bool hg_matrix_has_together(const struct hg_matrix *m)
-{
-    return json_is_array(m->together) || json_number_value(m->together) > 1;
-}
-
 /* ---- Who with whom ---- */
 
 /* The shape without the time: mates agree on all else. */
@@ -45,24 +40,11 @@ static struct hg_party *find_party(struct hg_parties *p, const struct hg_cell *c
     return party && !keys && party->n == (size_t)json_number_value(p->m->together) ? NULL : party;
 }
 
-/* Where two texts of words begin to differ. */
-static size_t same_words(const char *a, const char *b)
-{
-    size_t same = 0;
-
-    for (size_t k = 0;; k++) {
-        if ((!a[k] || a[k] == ' ') && (!b[k] || b[k] == ' '))
-            same = k;
-        if (!a[k] || a[k] != b[k])
-            return same;
-    }
-}
-
 static int differ(const struct hg_parties *p, const struct hg_party *party,
                   const struct hg_cell *cell, const char *rest, struct hg_errs *errs)
 {
     const char *own = hg_buf_str(&party->rest);
-    size_t same = same_words(own, rest);
+    size_t same = hg_shape_key_same(own, rest);
 
     return hg_err_hint(
         hg_json_error(&p->m->doc, "/together", errs,
@@ -106,7 +88,6 @@ int hg_parties_add(struct hg_parties *p, const struct hg_cell *cell, char *line,
     *HG_VEC_PUSH(party) = (struct hg_mate){
         .id = hg_strdup(cell->id),
         .line = line,
-        .time_s = time_s,
         .repeat = json_number_value(json_object_get(cell->members, "repeat")),
     };
     return rc;

@@ -11,7 +11,6 @@
 
 struct hg_mate {
     char *id, *line; /* line: of the cells file */
-    double time_s;   /* own limit; 0: none */
     double repeat;
 };
 
@@ -30,9 +29,6 @@ struct hg_parties {
     size_t n, cap;
     struct hg_map by_key; /* the first job of a kind */
 };
-
-/* Does the matrix want cells to share jobs? */
-bool hg_matrix_has_together(const struct hg_matrix *m);
 
 /* Add a cell of the walk (with origins) and its line of the cells file, which is taken. INPUT: it requests other resources than those
  * that it shares a job with. */

@@ -614,7 +614,7 @@ static bool is_torn(const char *tail, size_t len)
 int hg_run_state_fold(struct hg_run_state *state, const char *path, const char *text, size_t len,
                       size_t *used, struct hg_err *err)
 {
-    size_t line = 0;
+    size_t line = state->seq + state->deposed; /* those folded before */
 
     *used = 0;
     while (*used < len) {

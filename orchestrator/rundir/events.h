@@ -71,7 +71,7 @@ int hg_run_state_follow(const char *run_dir, struct hg_run_state **state, size_t
 int hg_run_state_read(struct hg_run_state *state, const char *path, size_t *used,
                       struct hg_err *err);
 
-/* Fold text (whole lines) into a state; *used is the length of the lines that were folded, a torn last line is left out.
+/* Fold the journal's next lines into a state; *used is the length of the lines that were folded, a torn last line is left out.
  * The path is for messages. */
 int hg_run_state_fold(struct hg_run_state *state, const char *path, const char *text, size_t len,
                       size_t *used, struct hg_err *err);

@@ -23,15 +23,13 @@ setup() {
 }
 
 teardown() {
-    local id
     box_tell
     middleman_stop
     if [ "$BOX" != "$FILE_BOX" ]; then
         box_down
         return
     fi
-    for id in $(squeue -h -o %A 2>/dev/null | sort -u); do scancel "$id"; done
-    box_wait 90 box_idle
+    box_clear
 }
 
 ask() { agent "$@"; }
@@ -63,7 +61,7 @@ END
     [ "$(jq '[.[] | select(.state == "PENDING")] | length <= 2' got)" = true ]
     [ "$(jq '[.[].tasks | split(",")[] | split("-") | if length == 2 then [range(.[0] | tonumber; (.[1] | tonumber) + 1)][] else .[0] | tonumber end] | sort == [range(1000)]' got)" = true ]
     [ "$(jq -c '[.[].job_id] | unique' got)" = "[$id]" ]
-    agent "{\"id\":1,\"op\":\"cancel\",\"job_id\":$id}" | jq -e .ok
+    agent "{\"id\":1,\"op\":\"cancel\",\"job_id\":$id}" | is_ok
 }
 
 # bats test_tags=commands
@@ -79,13 +77,13 @@ END
 # bats test_tags=commands
 @test "an array that is cancelled before any task has started stays known" {
     id=$(submit '.array = "0-99" | .extra = ["--hold"]' | jq .ok.job_id)
-    agent "{\"id\":1,\"op\":\"cancel\",\"job_id\":$id}" | jq -e .ok
+    agent "{\"id\":1,\"op\":\"cancel\",\"job_id\":$id}" | is_ok
     [ "$(poll | jq -c '[.[] | [.tasks, .state]]')" = '[["0-99","CANCELLED"]]' ]
 }
 
 @test "cancelled by its tasks it stays known, too, but Slurm forgets which they were" {
     id=$(submit '.array = "0-99" | .extra = ["--hold"]' | jq .ok.job_id)
-    agent "{\"id\":1,\"op\":\"cancel\",\"job_id\":$id,\"tasks\":\"0-99\"}" | jq -e .ok
+    agent "{\"id\":1,\"op\":\"cancel\",\"job_id\":$id,\"tasks\":\"0-99\"}" | is_ok
     [ "$(poll | jq -c '[.[] | [.tasks, .state]]')" = '[["","CANCELLED"]]' ]
 }
 
@@ -103,7 +101,7 @@ END
     [ "$(held JobHeldUser)" = "$(seq -s, 4 2 998)" ]
     [ "$(hold true 0-999,1000 | jq -c .ok)" = '{"gone":false}' ]
     [ "$(poll | jq '[.[] | select(.state == "PENDING" and .reason != "JobHeldUser")] | length')" = 0 ]
-    agent "{\"id\":1,\"op\":\"cancel\",\"job_id\":$id}" | jq -e .ok
+    agent "{\"id\":1,\"op\":\"cancel\",\"job_id\":$id}" | is_ok
     box_wait 90 all_ended
     [ "$(hold true "" | jq -c .ok)" = '{"gone":false}' ]
     [ "$(hold false "" 999999 | jq -c .ok)" = '{"gone":true}' ]
@@ -114,7 +112,7 @@ END
 # bats test_tags=commands
 @test "states, exit codes and times of tasks come back" {
     printf '#!/bin/bash\nexit $((SLURM_ARRAY_TASK_ID * 3))\n' >run.sh
-    submit '.array = "0-1"' | jq -e .ok
+    submit '.array = "0-1"' | is_ok
     box_wait 90 all_ended
     poll | jq -c 'sort_by(.tasks)[] | [.tasks, .state, .exit_status / 256, .restarts, .start_s >= .submit_s, .end_s >= .start_s]' >got
     diff got - <<'END'
@@ -150,7 +148,8 @@ END
 # bats test_tags=commands
 @test "a poll is one question: nobody is asked for a federation" {
     sdiag -r
-    agent '{"id":1,"op":"poll"}' '{"id":2,"op":"poll"}' '{"id":3,"op":"poll"}' | jq -e 'has("ok") and .cpu_s > 0'
+    [ "$(agent '{"id":1,"op":"poll"}' '{"id":2,"op":"poll"}' '{"id":3,"op":"poll"}' |
+        jq -sc 'map(has("ok") and .cpu_s > 0)')" = '[true,true,true]' ]
     sdiag >got
     sed -n '/message type/,/^$/p' got
     grep -q 'REQUEST_JOB_USER_INFO .* count:3 \|REQUEST_JOB_INFO .* count:[36] ' got # squeue asks in its own way
@@ -181,7 +180,7 @@ END
 @test "the job's environment holds no secret of the caller" {
     export MY_API_KEY=canary WANDB_API_KEY=canary LC_TIME=C
     printf '#!/bin/bash\nenv >env.txt\n' >run.sh
-    submit '. + {nodes: 1, tasks_per_node: 2, cpus_per_task: 3}' | jq -e .ok
+    submit '. + {nodes: 1, tasks_per_node: 2, cpus_per_task: 3}' | is_ok
     box_wait 90 all_ended
     run grep -c canary env.txt
     [ "$output" = 0 ]
@@ -199,7 +198,7 @@ END
     # next look. Should that be before the step can hear it, it dies of it, or never gets it: once more then.
     printf '#!/bin/bash\nsrun bash -c '\''trap "echo told; exit 0" USR1; echo ready; for i in $(seq 350); do sleep 0.1; done'\''\n' >run.sh
     for try in 1 2 3 4 5; do
-        submit '. + {time_s: 60, signal_lead_s: 58}' | jq -e .ok
+        submit '. + {time_s: 60, signal_lead_s: 58}' | is_ok
         box_wait 120 all_ended
         grep -qx told hg-"${KEY}"_*.out && break
         cat hg-"${KEY}"_*.out
@@ -313,7 +312,7 @@ freezable() {
     kill -CONT "$pid"
     [ "$(jq -r .error.code <<<"$answer")" = ambiguous ]
     [ "$(jq -r .error.code <<<"$output")" = again ]
-    box_wait 90 eval 'agent "{\"id\":2,\"op\":\"poll\"}" | jq -e .ok'
+    box_wait 90 eval 'agent "{\"id\":2,\"op\":\"poll\"}" | is_ok'
     [ "$(poll)" = "[]" ]
 }
 
@@ -327,7 +326,7 @@ freezable() {
     [ "$(jq -r .error.code <<<"$output")" = env ]
     [[ "$(jq -r .error.hint <<<"$output")" == *"is slurmctld running"* ]]
     [ $waited -lt 45 ]
-    submit '.extra = ["--hold"]' | jq -e .ok
+    submit '.extra = ["--hold"]' | is_ok
 }
 
 # bats test_tags=commands
@@ -356,7 +355,7 @@ freezable() {
     [ "$(jq -r .error.code <<<"$output")" = env ]
     [[ "$(jq -r .error.message <<<"$output")" == "munge does not answer at $BOX_DIR/munge/sock within"* ]]
     [ "$(jq -r .rpcs <<<"$output")" = 0 ]
-    submit '.extra = ["--hold"]' | jq -e .ok
+    submit '.extra = ["--hold"]' | is_ok
 }
 
 # bats test_tags=commands

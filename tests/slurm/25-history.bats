@@ -6,7 +6,7 @@ load box
 load rest
 
 setup_file() {
-    accounts_lack >/dev/null && return 0
+    box_accounting_lacks >/dev/null && return 0
     box_up cpu:2x0 --accounting MinJobAge=2 AuthInfo=cred_expire=5
 }
 
@@ -19,18 +19,9 @@ teardown() {
     rest_stop
 }
 
-# What is missing; false where nothing is.
-accounts_lack() {
-    local program
-    for program in mariadbd slurmdbd; do
-        PATH=$PATH:/usr/sbin command -v $program >/dev/null || { echo "$program is not installed" && return 0; }
-    done
-    box_lacks
-}
-
 setup() {
     box_setup
-    if what=$(accounts_lack); then skip "$what"; fi
+    if what=$(box_accounting_lacks); then skip "$what"; fi
     KEY=$(head -c 16 /dev/urandom | od -An -tx1 | tr -d ' \n')
     BEGIN=$(($(date +%s) - 60))
     printf '#!/bin/bash\nexec "$@"\n' >run.sh
@@ -77,13 +68,13 @@ END
     rest_start rest_auth/local accounts
     URL=unix:$REST_SOCKET
     printf '#!/bin/bash\nexit $SLURM_ARRAY_TASK_ID\n' >run.sh
-    submit '.array = "0-2"' | jq -e .ok
+    submit '.array = "0-2"' | is_ok
     box_wait 90 eval '[ "$(history | jq "[.[] | select(.end_s > 0)] | length")" = 3 ]'
     rest "{\"id\":2,\"op\":\"history\",\"keys\":[\"$KEY\"],\"since_s\":$BEGIN}" >answer
     cat answer
     diff <(jq -c '.ok.jobs | sort_by(.tasks)[] | del(.exit_status)' answer) <(history | jq -c 'sort_by(.tasks)[] | del(.exit_status)')
-    rest '{"id":1,"op":"limits"}' | jq -e '.ok.accounting and .ok.cluster == "box"'
-    rest '{"id":3,"op":"account","cluster":"box"}' | jq -e '.ok | has("account") and has("qos")' # v0.0.38 names no default
+    [ "$(rest '{"id":1,"op":"limits"}' | jq '.ok.accounting and .ok.cluster == "box"')" = true ]
+    [ "$(rest '{"id":3,"op":"account","cluster":"box"}' | jq '.ok | has("account") and has("qos")')" = true ] # v0.0.38 names no default
 }
 
 @test "a job that was requeued is told once, with the count of its restarts" {
@@ -107,7 +98,7 @@ END
 
 # bats test_tags=commands
 @test "other keys and other times are not told" {
-    submit | jq -e .ok
+    submit | is_ok
     # a job that has not ended belongs to all later times
     box_wait 90 eval '[ "$(history | jq "map(select(.end_s > 0)) | length")" = 1 ]'
     [ "$(agent "{\"id\":2,\"op\":\"history\",\"keys\":[\"00000000000000000000000000000000\"],\"since_s\":$BEGIN}" | jq -c .ok.jobs)" = "[]" ]
@@ -122,6 +113,6 @@ END
     echo "$answer"
     [ "$(jq -r .ok <<<"$answer")" = null ]
     [[ "$(jq -r .error.code <<<"$answer")" =~ ^(env|again)$ ]]
-    submit | jq -e .ok
+    submit | is_ok
     box_wait 90 eval '[ "$(history | jq length)" = 1 ]'
 }

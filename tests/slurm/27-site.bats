@@ -8,7 +8,7 @@ load box
 setup_file() {
     box_lacks >/dev/null && return 0
     box_up cpu:1x0 MessageTimeout=8 AuthInfo=ttl=90
-    lua 'return slurm.SUCCESS'
+    box_lua 'return slurm.SUCCESS'
     echo 'JobSubmitPlugins=lua' >>"$SLURM_CONF"
     kill -KILL "$(box_pid slurmctld)"
     box_heal
@@ -24,22 +24,6 @@ setup() {
     printf '#!/bin/bash\nexec "$@"\n' >run.sh
 }
 
-# lua BODY: what slurmctld does with every job from now on; it reads a changed script again
-lua() {
-    cat >"$BOX_DIR/job_submit.lua.new" <<END
-function slurm_job_submit(job, partitions, uid)
-    $1
-end
-function slurm_job_modify(job, record, partitions, uid)
-    return slurm.SUCCESS
-end
-return slurm.SUCCESS
-END
-    # Slurm reads it again when it is newer by a whole second than what it read last.
-    touch -d "@$(($(date +%s) + 10 * (${BATS_TEST_NUMBER:-0} + 1)))" "$BOX_DIR/job_submit.lua.new"
-    mv "$BOX_DIR/job_submit.lua.new" "$BOX_DIR/job_submit.lua"
-}
-
 submit() {
     jq -nc --arg key "$KEY" --arg dir "$PWD" '{id: 1, op: "submit", job: {key: $key, name: "cell", script: ($dir + "/run.sh"),
         work_dir: $dir, output: ($dir + "/hg-" + $key + ".out"), args: ["true"], extra: ["--hold"]}}' | "$AGENT"
@@ -48,7 +32,7 @@ poll() { agent '{"id":2,"op":"poll"}' | jq -c --arg key "$KEY" '[.ok.jobs[] | se
 
 # bats test_tags=commands
 @test "a refusal comes in the site's own words" {
-    lua 'slurm.log_user("No job without a budget.\nAsk at the desk, room 101.") return slurm.ERROR'
+    box_lua 'slurm.log_user("No job without a budget.\nAsk at the desk, room 101.") return slurm.ERROR'
     run submit
     echo "$output"
     [ "$(jq -r .error.code <<<"$output")" = refused ]
@@ -59,14 +43,14 @@ poll() { agent '{"id":2,"op":"poll"}' | jq -c --arg key "$KEY" '[.ok.jobs[] | se
 
 # bats test_tags=commands
 @test "a remark about a job that is accepted comes along" {
-    lua 'slurm.log_user("This partition is slow today.") return slurm.SUCCESS'
+    box_lua 'slurm.log_user("This partition is slow today.") return slurm.SUCCESS'
     run submit
     [[ "$(jq -r .ok.site <<<"$output")" == *"This partition is slow today."* ]]
 }
 
 # bats test_tags=commands
 @test "a job whose name and comment the site rewrites is still found" {
-    lua 'job.name = "renamed" job.comment = "site policy 7" return slurm.SUCCESS'
+    box_lua 'job.name = "renamed" job.comment = "site policy 7" return slurm.SUCCESS'
     id=$(submit | jq .ok.job_id)
     [ "$(scontrol show job "$id" | grep -c "JobName=renamed\$\|Comment=site policy 7")" = 2 ]
     [ "$(poll | jq -c '[.[].job_id]')" = "[$id]" ]
@@ -74,7 +58,7 @@ poll() { agent '{"id":2,"op":"poll"}' | jq -c --arg key "$KEY" '[.ok.jobs[] | se
 
 # bats test_tags=commands
 @test "a submit limit is: again, whatever Slurm calls it" {
-    lua 'return 2050'
+    box_lua 'return 2050'
     run submit
     [ "$(jq -c '[.error.code, .error.errno]' <<<"$output")" = '["again",2050]' ]
     [[ "$(jq -r .error.message <<<"$output")" == *"a limit of the account or QOS was reached"* ]]
@@ -82,7 +66,7 @@ poll() { agent '{"id":2,"op":"poll"}' | jq -c --arg key "$KEY" '[.ok.jobs[] | se
 }
 
 @test "a plugin that is slower than the message timeout makes it ambiguous, and the job appears" {
-    lua 'local now = os.time() while os.time() < now + 10 do end return slurm.SUCCESS'
+    box_lua 'local now = os.time() while os.time() < now + 10 do end return slurm.SUCCESS'
     run submit
     [ "$(jq -r .error.code <<<"$output")" = ambiguous ]
     box_wait 90 eval '[ "$(poll | jq length)" = 1 ]'

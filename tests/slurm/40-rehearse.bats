@@ -158,5 +158,5 @@ END
     # together in one report they have tables of their own
     run "$HPCGRID" compare reports/kinds/001 reports/kinds/002
     [[ "$output" == *" only in B"*" only in A, rehearsal"* ]]
-    "$HPCGRID" report --format json reports/kinds/001 reports/kinds/002 | jq -e '[.tables[].rehearsal] | sort == [false, true]'
+    [ "$("$HPCGRID" report --format json reports/kinds/001 reports/kinds/002 | jq -c '[.tables[].rehearsal] | sort')" = '[false,true]' ]
 }

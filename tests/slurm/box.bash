@@ -57,6 +57,15 @@ box_lacks() {
     echo "$(basename "$AGENT") is not built"
 }
 
+# What a box with --accounting lacks; false where nothing is missing.
+box_accounting_lacks() {
+    local program
+    for program in mariadbd slurmdbd; do
+        PATH=$PATH:/usr/sbin command -v $program >/dev/null || { echo "$program is not installed" && return 0; }
+    done
+    box_lacks
+}
+
 box_setup() {
     box_need
     T=$BATS_TEST_TMPDIR
@@ -123,5 +132,31 @@ box_wait() {
 # No job of this box left in the queue.
 box_idle() { [ -z "$(squeue -h)" ]; }
 
+# End every job of the box.
+box_clear() {
+    local id
+    for id in $(squeue -h -o %A 2>/dev/null | sort -u); do scancel "$id"; done
+    box_wait 90 box_idle
+}
+
+# box_lua BODY: what the submit plugin of a box with JobSubmitPlugins=lua does with every job from now on
+box_lua() {
+    cat >"$BOX_DIR/job_submit.lua.new" <<END
+function slurm_job_submit(job, partitions, uid)
+    $1
+end
+function slurm_job_modify(job, record, partitions, uid)
+    return slurm.SUCCESS
+end
+return slurm.SUCCESS
+END
+    # Slurm reads it again when it is newer by a whole second than what it read last.
+    BOX_LUA=$((${BOX_LUA:-0} + 1))
+    touch -d "@$(($(date +%s) + 10 * (BOX_LUA + 10 * ${BATS_TEST_NUMBER:-0})))" "$BOX_DIR/job_submit.lua.new"
+    mv "$BOX_DIR/job_submit.lua.new" "$BOX_DIR/job_submit.lua"
+}
+
 # agent JSON...: one request a word; answers on stdout
 agent() { printf '%s\n' "$@" | "$AGENT"; }
+# Is there an answer behind the pipe, and not an error? (jq -e takes no answer at all for a good one.)
+is_ok() { grep '"ok":'; }

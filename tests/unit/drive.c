@@ -136,6 +136,15 @@ static void open_drive(struct world *w)
         fail_msg("cannot open: %s", err.text);
 }
 
+/* Open it, and submit what may be submitted at first. */
+static void start_drive(struct world *w)
+{
+    struct hg_drive_pass pass;
+
+    open_drive(w);
+    assert_int_equal(hg_drive_pass(w->drive, &pass, NULL), 0);
+}
+
 /* Passes until it is over. Returns virtual seconds, -1 if it is not over after a day. */
 static double drive_to_end(struct world *w, struct hg_err *err)
 {
@@ -151,6 +160,18 @@ static double drive_to_end(struct world *w, struct hg_err *err)
             return mock_now(w->exec) - start;
         if (mock_now(w->exec) - start > DAY_S)
             return -1;
+        mock_advance(w->exec, pass.wait_s > 0.01 ? pass.wait_s : 0.01);
+    }
+}
+
+static void drive_for(struct world *w, double seconds)
+{
+    double end = mock_now(w->exec) + seconds;
+    struct hg_drive_pass pass;
+
+    while (mock_now(w->exec) < end) {
+        assert_int_equal(hg_drive_pass(w->drive, &pass, NULL), 0);
+        assert_false(pass.over);
         mock_advance(w->exec, pass.wait_s > 0.01 ? pass.wait_s : 0.01);
     }
 }
@@ -300,6 +321,8 @@ static const struct scenario {
       60 },
     { "... and for the job table", NONE ",\"together\":[5],\"max_jobs\":6,\"min_job_age_s\":5}", 50,
       0, 0, "ok 50", 2, 20, 120 },
+    { "... and for max_queued", NONE ",\"together\":[5],\"tasks\":{\"1:0\":[{\"run_s\":150}]}}", 50,
+      0, 2, "ok 50", 0, 150, 200 },
     { "one that fails does not keep the next one from its run",
       NONE ",\"together\":[4],\"tasks\":{\"1:1\":[{\"result\":\"failed\",\"state\":\"FAILED\"}]}}",
       8, 0, 0, "ok 7, failed 1", 1, 8, 20 },
@@ -453,7 +476,6 @@ static bool pick_even(void *context, int batch, uint32_t line)
 static void test_cancelled_cells_are_not_submitted_and_jobs_end(void **state)
 {
     struct hg_run_state *reader;
-    struct hg_drive_pass pass;
     struct hg_err err = HG_ERR_INIT;
     size_t cells = 10;
     char counts[200];
@@ -462,8 +484,7 @@ static void test_cancelled_cells_are_not_submitted_and_jobs_end(void **state)
     (void)state;
     make_world(&w, "{\"default\":{\"run_s\":50}}", &cells, 1);
     w.options.max_queued = 5;
-    open_drive(&w);
-    assert_int_equal(hg_drive_pass(w.drive, &pass, NULL), 0);
+    start_drive(&w);
     reader = hg_run_state_load(w.dir, NULL); /* somebody else, without the lock */
     assert_int_equal(hg_drive_request(&w.rd, HG_REQUEST_CANCEL, reader, pick_even, NULL, NULL), 0);
     assert_int_equal(hg_drive_fold_requests(w.dir, reader, NULL), 0);
@@ -481,8 +502,6 @@ static bool is_line_2(void *context, int batch, uint32_t line)
 {
     return context == NULL && batch == 1 && line == 2;
 }
-
-static void drive_for(struct world *w, double seconds);
 
 /* Its job has to end for that. What was at work in it, and what came behind it, runs again in another one. */
 static void test_cancelling_one_cell_of_a_job_leaves_the_others(void **state)
@@ -534,21 +553,8 @@ static void format_held(const struct world *w, char *out, size_t size)
     hg_executor_jobs_done(&jobs);
 }
 
-static void drive_for(struct world *w, double seconds)
-{
-    double end = mock_now(w->exec) + seconds;
-    struct hg_drive_pass pass;
-
-    while (mock_now(w->exec) < end) {
-        assert_int_equal(hg_drive_pass(w->drive, &pass, NULL), 0);
-        assert_false(pass.over);
-        mock_advance(w->exec, pass.wait_s > 0.01 ? pass.wait_s : 0.01);
-    }
-}
-
 static void test_held_cells_do_not_start_before_they_are_released(void **state)
 {
-    struct hg_drive_pass pass;
     struct hg_run_state *reader;
     struct hg_err err = HG_ERR_INIT;
     size_t cells = 10;
@@ -558,8 +564,7 @@ static void test_held_cells_do_not_start_before_they_are_released(void **state)
     (void)state;
     make_world(&w, "{\"default\":{\"run_s\":50,\"start_s\":5}}", &cells, 1);
     w.options.max_queued = 5;
-    open_drive(&w);
-    assert_int_equal(hg_drive_pass(w.drive, &pass, NULL), 0);
+    start_drive(&w);
     reader = hg_run_state_load(w.dir, NULL);
     assert_int_equal(hg_drive_request(&w.rd, HG_REQUEST_HOLD, reader, pick_even, NULL, NULL), 0);
     assert_int_equal(hg_drive_fold_requests(w.dir, reader, NULL), 0);
@@ -585,7 +590,6 @@ static void test_held_cells_do_not_start_before_they_are_released(void **state)
 
 static void test_holding_one_cell_of_a_job_holds_the_job(void **state)
 {
-    struct hg_drive_pass pass;
     struct hg_err err = HG_ERR_INIT;
     size_t cells = 8;
     char text[200];
@@ -593,8 +597,7 @@ static void test_holding_one_cell_of_a_job_holds_the_job(void **state)
 
     (void)state;
     make_world(&w, "{\"default\":{\"run_s\":5,\"start_s\":5},\"together\":[4]}", &cells, 1);
-    open_drive(&w);
-    assert_int_equal(hg_drive_pass(w.drive, &pass, NULL), 0);
+    start_drive(&w);
     assert_int_equal(
         hg_drive_request(&w.rd, HG_REQUEST_HOLD, hg_drive_state(w.drive), is_line_2, NULL, NULL),
         0);
@@ -603,6 +606,17 @@ static void test_holding_one_cell_of_a_job_holds_the_job(void **state)
     assert_string_equal(text, "0");
     format_counts(hg_drive_state(w.drive), text, sizeof text);
     assert_string_equal(text, "pending 4, ok 4");
+    /* one of two that are held is released */
+    assert_int_equal(
+        hg_drive_request(&w.rd, HG_REQUEST_HOLD, hg_drive_state(w.drive), pick_even, NULL, NULL),
+        0);
+    assert_int_equal(
+        hg_drive_request(&w.rd, HG_REQUEST_RELEASE, hg_drive_state(w.drive), is_line_2, NULL, NULL),
+        0);
+    drive_for(&w, 500);
+    format_held(&w, text, sizeof text);
+    assert_string_equal(text, "0");
+    assert_int_equal(hg_drive_state(w.drive)->counts[HG_CELL_PENDING], 4);
     assert_int_equal(hg_drive_request(&w.rd, HG_REQUEST_RELEASE, NULL, NULL, NULL, NULL), 0);
     assert_true(drive_to_end(&w, &err) >= 0);
     for (uint32_t i = 0; i < cells; i++)
@@ -703,15 +717,13 @@ static void test_wishes_about_cells_that_a_run_has_not_do_nothing(void **state)
 static void test_only_its_user_s_holds_are_let_go(void **state)
 {
     struct hg_err err = HG_ERR_INIT;
-    struct hg_drive_pass pass;
     size_t cells = 2;
     struct world w;
 
     (void)state;
     make_world(&w, "{\"tasks\":{\"1:1\":[{\"held\":true,\"reason\":\"JobHeldAdmin\"}]}}", &cells,
                1);
-    open_drive(&w);
-    assert_int_equal(hg_drive_pass(w.drive, &pass, NULL), 0);
+    start_drive(&w);
     assert_int_equal(mock->hold(w.exec, 1, "0-1", true, &err), 0);
     assert_int_equal(mock->hold(w.exec, 1, "0-1", false, &err), -1);
     assert_int_equal(err.code, HG_E_REFUSED);
@@ -758,7 +770,6 @@ static void test_what_is_cancelled_is_cancelled_whatever_slurm_calls_its_end(voi
 
 static void test_tasks_that_somebody_cancels_in_slurm_are_not_sent_again(void **state)
 {
-    struct hg_drive_pass pass;
     struct hg_err err = HG_ERR_INIT;
     size_t cells = 6;
     char counts[200];
@@ -766,8 +777,7 @@ static void test_tasks_that_somebody_cancels_in_slurm_are_not_sent_again(void **
 
     (void)state;
     make_world(&w, "{\"default\":{\"start_s\":5,\"run_s\":20}}", &cells, 1);
-    open_drive(&w);
-    assert_int_equal(hg_drive_pass(w.drive, &pass, NULL), 0);
+    start_drive(&w);
     assert_int_equal(mock->cancel(w.exec, 1, "2-3", NULL), 0); /* scancel, behind our back */
     assert_true(drive_to_end(&w, &err) >= 0);
     format_counts(hg_drive_state(w.drive), counts, sizeof counts);
@@ -969,7 +979,6 @@ static void test_a_plan_that_grew_runs_only_what_is_new(void **state)
 
 static void test_a_reader_sees_what_the_table_says(void **state)
 {
-    struct hg_drive_pass pass;
     struct hg_run_state *reader;
     struct hg_executor_jobs jobs;
     size_t cells = 4;
@@ -979,8 +988,7 @@ static void test_a_reader_sees_what_the_table_says(void **state)
     (void)state;
     make_world(&w, "{\"default\":{\"run_s\":50,\"start_s\":2},\"tasks\":{\"1:0\":[{\"run_s\":1}]}}",
                &cells, 1);
-    open_drive(&w);
-    assert_int_equal(hg_drive_pass(w.drive, &pass, NULL), 0);
+    start_drive(&w);
     mock_advance(w.exec, 10);
     reader = hg_run_state_load(w.dir, NULL);
     assert_int_equal(mock->poll(w.exec, &jobs, NULL), 0);
@@ -1511,14 +1519,12 @@ static void test_a_failed_repeat_is_not_replaced(void **state)
 
 static void test_what_a_person_cancels_is_not_repeated(void **state)
 {
-    struct hg_drive_pass pass;
     struct hg_err err = HG_ERR_INIT;
     struct world w;
 
     (void)state;
     make_cases(&w, "{\"default\":{\"start_s\":0,\"run_s\":50}}");
-    open_drive(&w);
-    assert_int_equal(hg_drive_pass(w.drive, &pass, NULL), 0);
+    start_drive(&w);
     assert_int_equal(
         hg_drive_request(&w.rd, HG_REQUEST_CANCEL, hg_drive_state(w.drive), pick_even, NULL, NULL),
         0);
