@@ -255,7 +255,7 @@ import importlib.machinery, importlib.util, sys
 loader = importlib.machinery.SourceFileLoader("run", sys.argv[1])
 run = importlib.util.module_from_spec(importlib.util.spec_from_loader("run", loader))
 loader.exec_module(run)
-assert [sum(limit for _, limit in step.values()) <= 590 for step in run.STEPS] == [True] * 4
+assert [sum(limit for _, limit in step.values()) <= 590 for step in run.STEPS.values()] == [True] * 4
 END
 }
 
