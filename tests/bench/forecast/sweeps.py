@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Sweeps of known laws and noise: results of earlier runs are written as hpcgrid exec would, `hpcgrid plan --forecast` forecasts the next run,
-# which is then drawn.
+# whose times then follow from the same law with other noise.
 import heapq, json, math, os, random, shutil, statistics, subprocess, sys
 
 hpcgrid, rounds = sys.argv[1], int(sys.argv[2])
@@ -63,7 +63,7 @@ def measured(folder, share, seconds):
         open(path + "/result.json", "w").write(f'{body},"crc":"{crc32c(body.encode()):08x}"}}\n')
 
 
-def play(kind):
+def simulate(kind):
     _, before, after, repeats, runs, share, law = kind
     noise, running = random.choice([0.01, 0.03, 0.1]), random.choice([1, 3, 8])
     shutil.rmtree("reports", ignore_errors=True)
@@ -86,15 +86,15 @@ def play(kind):
         last = max(last, heapq.heapreplace(free, free[0] + took) + took)
     if "by the time limit, at most" in forecast["cells"] or "low" not in forecast["seconds"]:
         return None
-    return [(abs(math.log(forecast[key]["value"] / real)), forecast[key]["low"] <= real <= forecast[key]["high"],
-             forecast[key]["high"] / forecast[key]["low"]) for key, real in (("device_hours", hours), ("seconds", last))]
+    return [(abs(math.log(forecast[key]["value"] / real)), forecast[key]["low"] <= real <= forecast[key]["high"])
+            for key, real in (("device_hours", hours), ("seconds", last))]
 
 
-def row(name, plays, none):
+def row(name, sweeps, none):
     figures = []
     for i in range(2):
-        figures += ["%.1f %%" % (100 * statistics.median(p[i][0] for p in plays)), "%.0f %%" % (100 * statistics.mean(p[i][1] for p in plays))]
-    print(f"{name:<44} {len(plays):>6} {none:>5} {figures[0]:>9} {figures[1]:>7} {figures[2]:>9} {figures[3]:>7}")
+        figures += ["%.1f %%" % (100 * statistics.median(s[i][0] for s in sweeps)), "%.0f %%" % (100 * statistics.mean(s[i][1] for s in sweeps))]
+    print(f"{name:<44} {len(sweeps):>6} {none:>5} {figures[0]:>9} {figures[1]:>7} {figures[2]:>9} {figures[3]:>7}")
 
 
 random.seed(16)
@@ -102,9 +102,9 @@ print(f"{'':<57} {'device-hours':>17} {'duration':>17}")
 print(f"{'sweeps forecast from':<44} {'sweeps':>6} {'none':>5} {'error':>9} {'holds':>7} {'error':>9} {'holds':>7}")
 total, unknown = [], 0
 for kind in KINDS:
-    plays = [play(kind) for _ in range(rounds)]
-    known = [p for p in plays if p]
-    row(kind[0], known, len(plays) - len(known))
+    sweeps = [simulate(kind) for _ in range(rounds)]
+    known = [s for s in sweeps if s]
+    row(kind[0], known, rounds - len(known))
     total += known
-    unknown += len(plays) - len(known)
+    unknown += rounds - len(known)
 row("all; error: median", total, unknown)
