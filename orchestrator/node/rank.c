@@ -201,10 +201,13 @@ static int run(struct rank *r, char *const *argv)
     struct rusage use = { 0 };
     struct hg_proc proc;
     int status = 0, code = EXIT_ENVIRONMENT;
+    bool set;
 
     json_object_set_new(r->out, "start_s", hg_json_number(rounded(hg_clock_wall_s())));
-    if (set_environment(r, &err) < 0 || start(r, argv, &proc, &err) < 0) {
-        code = err.code == HG_E_NOTFOUND ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+    set = set_environment(r, &err) == 0;
+    if (!set || start(r, argv, &proc, &err) < 0) {
+        if (set)
+            code = err.code == HG_E_NOTFOUND ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
         json_object_set_new(r->out, "error", hg_json_text(err.text));
         json_object_set_new(r->out, "exit_code", json_integer(code));
         fprintf(stderr, "hpcgrid: %s\n", err.text);

@@ -14,8 +14,8 @@
  *   oom, real_s, user_s, sys_s, max_rss_bytes, start_s and end_s (since 1970), error
  *
  * ARGV dies with this process, and this process with its parent. Returns the exit code to pass on:
- * the program's, 128 + n for a signal, 127 if it is not there, 126 if it cannot be executed, 4 with
- * err set when the attempt's files cannot be read or written. */
+ * the program's, 128 + n for a signal, 127 if it is not there, 126 if it cannot be executed, 4 when
+ * its environment cannot be set, and with err set when the attempt's files cannot be read or written. */
 int hg_rank_run(const char *dir, char *const *argv, struct hg_err *err);
 
 #endif

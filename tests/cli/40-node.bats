@@ -325,6 +325,11 @@ unlimited" ]
     run node --submission 2
     [ "$status" -eq 126 ]
     grep -q 'cannot go to folder /no/such/folder' "$run_dir/cells/1-000/c-0.2.0/result.json"
+
+    plan '{"command": ["true"], "launch": [], "cwd": "/", "env": {"A=B": "C"}}' # no program is to blame
+    run node --submission 3
+    [ "$status" -eq 4 ]
+    grep -q '"message": "cannot set A=B: Invalid argument"' "$run_dir/cells/1-000/c-0.3.0/result.json"
 }
 
 @test "pipes where files are expected end nothing but the cell" {

@@ -50,7 +50,7 @@ static void test_the_least_median_wins(void **state)
 
 static void test_slow_candidates_get_no_more_tries(void **state)
 {
-    struct clockwork c = { .times = { { 2, 2, 2, 2 }, { 9, 9 }, { 2, 2.1, 1, 1 } } };
+    struct clockwork c = { .times = { { 2, 2, 2, 2 }, { 9, 2.3 }, { 2, 2.1, 1, 1 } } };
 
     (void)state;
     assert_int_equal(wk_search_best(3, tick, &c, NULL), 2);
@@ -476,14 +476,36 @@ static void test_cleared_graphs_are_made_anew_and_refused_ones_are_not(void **st
 
 /* ---- What goes wrong ---- */
 
-static void test_errors_say_what_is_wrong_and_what_helps(void **state)
+/* What CUDA returned, and the message and hint that it becomes; of the hint a part, "" if there is none. */
+struct explained {
+    struct wk_cuda_trouble trouble;
+    enum hg_err_code code;
+    const char *text, *hint;
+};
+
+static void check_explained(const struct explained *cases, size_t n)
 {
-    static const struct {
-        struct wk_cuda_trouble trouble;
-        enum hg_err_code code;
-        const char *text, *hint;
-    } cases[] = {
+    for (size_t i = 0; i < n; i++) {
+        struct hg_err err = HG_ERR_INIT;
+
+        assert_int_equal(wk_cuda_explain(&cases[i].trouble, &err), -1);
+        assert_int_equal(err.code, cases[i].code);
+        assert_string_equal(err.text, cases[i].text);
+        if (*cases[i].hint)
+            assert_non_null(strstr(err.hint, cases[i].hint));
+        else
+            assert_string_equal(err.hint, "");
+    }
+}
+
+static void test_a_missing_or_old_driver_is_said_with_the_one_needed(void **state)
+{
+    static const struct explained cases[] = {
         { { .code = 35, .runtime = 13000 },
+          HG_E_ENV,
+          "no NVIDIA driver is loaded on this machine",
+          "580" },
+        { { .code = 100, .runtime = 13000 },
           HG_E_ENV,
           "no NVIDIA driver is loaded on this machine",
           "580" },
@@ -503,14 +525,23 @@ static void test_errors_say_what_is_wrong_and_what_helps(void **state)
           HG_E_ENV,
           "the NVIDIA driver is too old: it supports CUDA 11.4, this program needs CUDA 12.8",
           "driver 525 or newer is needed" },
+        { { .code = 803, .driver = 13000 },
+          HG_E_ENV,
+          "the NVIDIA driver and its library differ in version",
+          "reboot" },
+    };
+
+    (void)state;
+    check_explained(cases, N_OF(cases));
+}
+
+static void test_a_device_that_cannot_be_opened_is_said_with_what_helps(void **state)
+{
+    static const struct explained cases[] = {
         { { .code = 100, .runtime = 13000, .driver = 13000 },
           HG_E_ENV,
           "the NVIDIA driver shows no GPU to this process",
           "gpus_per_node" },
-        { { .code = 100, .runtime = 13000 },
-          HG_E_ENV,
-          "no NVIDIA driver is loaded on this machine",
-          "" },
         { { .code = 46, .driver = 13000, .device = "NVIDIA X" },
           HG_E_ENV,
           "NVIDIA X is busy, or in exclusive mode with another process on it",
@@ -523,6 +554,35 @@ static void test_errors_say_what_is_wrong_and_what_helps(void **state)
           HG_E_ENV,
           "this program has no kernels for NVIDIA X (compute capability 7.5)",
           "CMAKE_CUDA_ARCHITECTURES=75" },
+        { { .code = 222,
+            .driver = 13000,
+            .device = "NVIDIA X",
+            .capability = 90,
+            .architectures = "sm_80" },
+          HG_E_ENV,
+          "this program has no kernels for NVIDIA X (compute capability 9.0)",
+          "CMAKE_CUDA_ARCHITECTURES=90" },
+        { { .code = 2, .driver = 13000, .device = "NVIDIA X" },
+          HG_E_ENV,
+          "no memory on NVIDIA X for opening the device",
+          "nvidia-smi" },
+        { { .code = 802, .driver = 13000 },
+          HG_E_ENV,
+          "the machine's GPUs are not ready",
+          "fabricmanager" },
+        { { .code = 999, .driver = 13000, .name = "unknown error" },
+          HG_E_ENV,
+          "opening the device: CUDA error 999 (unknown error) on the GPU",
+          "" },
+    };
+
+    (void)state;
+    check_explained(cases, N_OF(cases));
+}
+
+static void test_a_device_that_fails_later_is_named_with_the_op(void **state)
+{
+    static const struct explained cases[] = {
         { { .code = 214,
             .driver = 13000,
             .device = "NVIDIA X",
@@ -531,10 +591,6 @@ static void test_errors_say_what_is_wrong_and_what_helps(void **state)
           HG_E_ENV,
           "NVIDIA X (0000:65:00.0) has failed: an uncorrectable ECC error",
           "Xid" },
-        { { .code = 2, .driver = 13000, .device = "NVIDIA X" },
-          HG_E_ENV,
-          "no memory on NVIDIA X for opening the device",
-          "nvidia-smi" },
         { { .code = 46,
             .driver = 13000,
             .device = "NVIDIA X",
@@ -551,29 +607,10 @@ static void test_errors_say_what_is_wrong_and_what_helps(void **state)
           HG_E_BUG,
           "a kernel failed on NVIDIA X, noticed by adamw: an illegal memory access",
           "CUDA_LAUNCH_BLOCKING=1" },
-        { { .code = 802, .driver = 13000 },
-          HG_E_ENV,
-          "the machine's GPUs are not ready",
-          "fabricmanager" },
-        { { .code = 803, .driver = 13000 },
-          HG_E_ENV,
-          "the NVIDIA driver and its library differ in version",
-          "reboot" },
-        { { .code = 999, .driver = 13000, .name = "unknown error" },
-          HG_E_ENV,
-          "opening the device: CUDA error 999 (unknown error) on the GPU",
-          "" },
     };
 
     (void)state;
-    for (size_t i = 0; i < N_OF(cases); i++) {
-        struct hg_err err = HG_ERR_INIT;
-
-        assert_int_equal(wk_cuda_explain(&cases[i].trouble, &err), -1);
-        assert_int_equal(err.code, cases[i].code);
-        assert_string_equal(err.text, cases[i].text);
-        assert_non_null(strstr(err.hint, cases[i].hint));
-    }
+    check_explained(cases, N_OF(cases));
 }
 
 static void test_precisions_are_refused_where_the_device_has_none(void **state)
@@ -670,7 +707,9 @@ int main(void)
         cmocka_unit_test(test_graphs_are_known_by_their_whole_key),
         cmocka_unit_test(test_the_graph_unused_for_longest_makes_room),
         cmocka_unit_test(test_cleared_graphs_are_made_anew_and_refused_ones_are_not),
-        cmocka_unit_test(test_errors_say_what_is_wrong_and_what_helps),
+        cmocka_unit_test(test_a_missing_or_old_driver_is_said_with_the_one_needed),
+        cmocka_unit_test(test_a_device_that_cannot_be_opened_is_said_with_what_helps),
+        cmocka_unit_test(test_a_device_that_fails_later_is_named_with_the_op),
         cmocka_unit_test(test_precisions_are_refused_where_the_device_has_none),
         cmocka_unit_test(test_every_parameter_and_shard_of_every_preset_is_aligned),
     };

@@ -69,10 +69,10 @@ struct wk_comm {
     } records;
     /* For tests: every collective of the training takes so much longer, as over a slow link. */
     double link_latency_s, link_bytes_per_s; /* 0: no limit */
-    bool grouped;  /* what is started shares a ticket; see wk_comm_group */
-    bool in_order; /* sums over device memory also: set before wk_comm_join */
-    bool averages; /* the transport divides a sum itself; set by it */
-    bool failed; /* the training did, here: set before wk_comm_leave, which then waits for nobody */
+    bool grouped;                /* what is started shares a ticket; see wk_comm_group */
+    bool in_order;               /* sums over device memory also: set before wk_comm_join */
+    bool averages;               /* the transport divides a sum itself; set by it */
+    bool failed;                 /* this rank's training: wk_comm_leave then waits for no other */
     uint64_t sent_bytes;         /* that the transport wrote, if it counts them */
     bool apart;                  /* set by open: run may be called on another thread than open */
     struct wk_comm_queue *queue; /* of comm.c, as the tickets that it gave out and took back */
@@ -122,8 +122,8 @@ void wk_comm_leave(struct wk_comm *comm);
 int wk_comm_start(struct wk_comm *comm, enum wk_plane plane, enum wk_coll coll,
                   struct wk_span whole, struct wk_span part, long *ticket, struct hg_err *err);
 int wk_comm_wait(struct wk_comm *comm, long ticket, struct hg_err *err);
-/* The mean of gradients over the ranks, by a collective that sums: each rank divides its own in full precision first, which is nothing
- * where the transport does it, and then starts it. */
+/* The mean of gradients over the ranks, by a collective that sums, in two calls: wk_comm_divide divides a rank's own in full precision
+ * (it does nothing if the transport divides), then wk_comm_start_mean starts the collective. */
 void wk_comm_divide(const struct wk_comm *comm, struct wk_dev *dev, struct wk_span gradients);
 int wk_comm_start_mean(struct wk_comm *comm, enum wk_coll coll, struct wk_span whole, long *ticket,
                        struct hg_err *err);

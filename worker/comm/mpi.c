@@ -41,8 +41,8 @@ static int mpi_failed(int code, const char *what, struct hg_err *err)
     return hg_err_set(err, HG_E_ENV, "%s: %.*s", what, n, text);
 }
 
-/* Open MPI would end the process inside MPI_Init, with a page about how it was built. Other libraries may come up with Slurm's own
- * PMI, which leaves no trace in the environment; whoever asks for "mpi" by name has such an Open MPI. */
+/* Open MPI 4 would end the process inside MPI_Init, with a page about how it was built; 5 would come up with a world of 1. Slurm's own PMI
+ * leaves no trace in the environment: other libraries use it, and so may an Open MPI that was built for it, by HPCGRID_COMM=mpi. */
 static bool is_without_pmi(void)
 {
 #ifdef OPEN_MPI

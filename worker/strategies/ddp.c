@@ -3,8 +3,8 @@
  * are broadcast from rank 0 before a step; gradients are divided by N and summed in buckets, each on
  * its way as soon as its last gradient is complete, overlapping the rest of backward. In the first
  * step one bucket holds everything; from then on they are cut in the order in which gradients become
- * ready. The last one has no backward to overlap, and BERT's is the largest, with the words: where no norm of all is needed, the buckets
- * that have arrived are updated meanwhile. */
+ * ready. The last one has no backward to overlap, and BERT's is the largest, with the words: where no norm of all is needed, the parameters
+ * of earlier buckets are updated meanwhile. */
 #include <stdlib.h>
 
 #include "base/vec.h"
@@ -15,7 +15,7 @@
 /* A range of the flat gradients, and the unit whose backward completes it. */
 struct bucket {
     size_t first, n;
-    int ready, end; /* its parameters: those that become ready as number `ready` up to `end` */
+    int ready, end; /* its parameters become ready as number `ready` up to `end` */
     int unit;
     long ticket;
 };

@@ -66,13 +66,13 @@ int wk_replica_round(struct wk_strategy *s, struct hg_err *err)
 }
 
 /* Neighbours that decay alike at a time, or all that s->spared tells apart. */
-void wk_replica_update_some(const struct wk_replica *r, struct wk_strategy *s, double lr, int first,
+void wk_replica_update_some(const struct wk_replica *r, struct wk_strategy *s, double lr, int ready,
                             int end, size_t at)
 {
     struct wk_update u = { .lr = lr, .step = s->updates, .control = s->control };
     size_t n;
 
-    for (int i = first; i < end; at += n) {
+    for (int i = ready; i < end; at += n) {
         struct wk_span slots[WK_OPTIM_SLOTS_MAX] = { WK_NONE };
 
         u.decay = wk_strategy_decay_from(s, wk_model_ready(s->model, i));

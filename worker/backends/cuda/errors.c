@@ -14,6 +14,7 @@ enum {
     NO_KERNELS = 209,
     ECC = 214,
     NVLINK = 220,
+    UNSUPPORTED_PTX = 222,
     CONTAINED = 226,
     ILLEGAL_ADDRESS = 700,
     TIMEOUT = 702,
@@ -55,7 +56,8 @@ static int no_driver(const struct wk_cuda_trouble *t, struct hg_err *err)
                        driver_needed(t->runtime));
 }
 
-/* The oldest that builds hpcgrid-worker (CMakeLists.txt). A driver runs what any toolkit of its major version built. */
+/* The oldest that builds hpcgrid-worker (CMakeLists.txt). A driver runs the kernels of any toolkit of its major version, but translates
+ * for a later architecture only those of a toolkit that is not newer than itself. */
 #define OLDEST_TOOLKIT 12020
 
 static int old_driver(const struct wk_cuda_trouble *t, struct hg_err *err)
@@ -149,6 +151,7 @@ static int explain_known(const struct wk_cuda_trouble *t, struct hg_err *err)
     case UNKNOWN:
         return t->what ? lost(t, err) : 0;
     case NO_KERNELS:
+    case UNSUPPORTED_PTX: /* the toolkit was newer than the driver, which translates for later architectures */
         return no_kernels(t, err);
     case ECC:
         return broken(t, err, "an uncorrectable ECC error");

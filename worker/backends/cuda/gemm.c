@@ -6,8 +6,8 @@
  *   WEIGHT    weight (in, out) = x (in, rows) y' (rows, out)
  *
  * Each shape has a plan: descriptors, the algorithm, and the variant, which is what a kernel of ours does after the GEMM instead of the
- * library's epilogue. The first use of a shape times the likely ones, ten runs between two events, and keeps the fastest, in memory and in a file (search.h). Sums that are
- * split over blocks are added in a fixed order, so results are the same bits each time. */
+ * library's epilogue. The first use of a shape times the likely ones, ten runs between two events, and keeps the fastest, in memory and in a
+ * file (search.h). Sums that are split over blocks are added in a fixed order, so results are the same bits each time. */
 #include "backends/cuda/gemm.h"
 
 #include <cuda_runtime_api.h>
@@ -361,7 +361,7 @@ static bool candidate(struct trial *t, int number)
     return true;
 }
 
-/* The host queues all of them and waits once: nothing of it lies between them, as in a step. HPCGRID_SEARCH_REPEATS: fewer, where times
+/* The host queues all runs and waits once, so the device goes from one to the next as in a step. HPCGRID_SEARCH_REPEATS: fewer, where times
  * mean nothing. */
 static double try_some(void *context, int number, int repeats)
 {
@@ -370,7 +370,6 @@ static double try_some(void *context, int number, int repeats)
     struct wk_gemm *g = t->c->gemm;
     cudaStream_t stream = (cudaStream_t)t->c->stream;
     float ms = 0;
-
     int code;
 
     if (!candidate(t, number))
@@ -425,7 +424,7 @@ static bool remembered(struct wk_cuda *c, const struct wk_gemm_call *q, const ch
     return false;
 }
 
-/* Was it no algorithm that could not, but the device? */
+/* Did every try fail because the device has failed? */
 static bool device_failed(struct wk_cuda *c)
 {
     cudaError_t code = cudaStreamQuery((cudaStream_t)c->stream);

@@ -23,9 +23,9 @@ static const char first_epoch[] = "first", later_epoch[] = "later";
 
 struct op {
     const char *name;
-    long calls; /* in all steps that count */
-    long calls_now;
-    double now; /* in the running step: launches, seconds */
+    long calls;     /* in all steps that count */
+    long calls_now; /* in the running step */
+    double now;     /* seconds in the running step */
     struct {
         double *items;
         size_t n, cap;
@@ -57,7 +57,7 @@ static void add(struct wk_op_times *t, const char *name, double seconds)
     t->ops[i].now += seconds;
 }
 
-/* Take the running step into the books, or, where a later epoch begins, forget all that was. */
+/* Count the running step, or, where a later epoch begins, forget all steps so far. */
 static void end_step(struct wk_op_times *t, bool forget)
 {
     bool counts = t->began && !forget;

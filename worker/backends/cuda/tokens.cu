@@ -312,7 +312,7 @@ static int digits_of(int n_words, struct digit *d)
     return passes;
 }
 
-/* Places in the scratch of the embeddings' gradients, bytes; the order has two, between which the passes go to and fro. */
+/* Places in the scratch of the embeddings' gradients, bytes; the order has two, which the passes read and write in turn. */
 struct embed_scratch {
     size_t row[2], id[2], counts, words, types, all;
 };
