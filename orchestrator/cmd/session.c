@@ -111,23 +111,31 @@ static bool is_rehearsed_alike(const struct hg_rundir *rd, const struct hg_matri
     return alike;
 }
 
+/* A new run follows the one that was looked at: where another process has made one meanwhile, that is the run, unless --new. */
 static int find_run(struct hg_session *s, const struct hg_begin_options *o,
                     const struct hg_matrix *m, struct hg_err *err)
 {
     const char *root = hg_options_reports(o->reports);
-    struct hg_err why = HG_ERR_INIT;
+    int after = -1, rc;
 
-    if (!o->fresh) {
-        if (hg_rundir_newest(root, m->name, &s->rd, &why) == 0) {
-            if (is_rehearsed_alike(&s->rd, m))
-                return 0;
-            hg_rundir_done(&s->rd);
-        } else if (why.code != HG_E_NOTFOUND) {
-            *err = why;
-            return -1;
+    do {
+        struct hg_err why = HG_ERR_INIT;
+
+        if (!o->fresh) {
+            after = 0;
+            if (hg_rundir_newest(root, m->name, &s->rd, &why) == 0) {
+                if (is_rehearsed_alike(&s->rd, m))
+                    return 0;
+                after = s->rd.number;
+                hg_rundir_done(&s->rd);
+            } else if (why.code != HG_E_NOTFOUND) {
+                *err = why;
+                return -1;
+            }
         }
-    }
-    return hg_rundir_create(root, m->name, &s->rd, err);
+        rc = hg_rundir_create(root, m->name, after, &s->rd, err);
+    } while (rc > 0);
+    return rc;
 }
 
 static int reach(struct hg_session *s, const struct hg_matrix *m, struct hg_err *err)

@@ -71,7 +71,12 @@ static int newest_number(const char *dir, struct hg_err *err)
     while ((entry = readdir(d))) {
         int number = run_number(entry->d_name);
 
-        newest = number > newest ? number : newest;
+        if (number > newest) {
+            char *path = hg_fs_join(dir, entry->d_name);
+
+            newest = hg_fs_is_dir(path) ? number : newest;
+            free(path);
+        }
     }
     closedir(d);
     return newest;
@@ -127,46 +132,50 @@ int hg_rundir_newest(const char *root, const char *name, struct hg_rundir *rd, s
     return rc;
 }
 
-/* mkdir decides: of several processes that try the same number one gets it, the others try the next. */
-static char *claim_number(const char *dir, int *number, struct hg_err *err)
+/* mkdir decides: of several processes that try the same number one gets it. The others try the next, or learn of it by 1. */
+static int claim_number(const char *dir, int number, bool stop_at_run, struct hg_rundir *rd,
+                        struct hg_err *err)
 {
-    for (*number = newest_number(dir, err) + 1; *number > 0 && *number <= RUNS_MAX; ++*number) {
-        char *path = hg_str_printf("%s/%03d", dir, *number);
+    for (; number > 0 && number <= RUNS_MAX; number++) {
+        char *path = hg_str_printf("%s/%03d", dir, number);
 
-        if (mkdir(path, 0700) == 0)
-            return path;
+        if (mkdir(path, 0700) == 0) {
+            *rd = (struct hg_rundir){ .path = path, .number = number };
+            return 0;
+        }
         if (errno != EEXIST) {
             cannot_create(path, err);
             free(path);
-            return NULL;
+            return -1;
+        }
+        if (stop_at_run && hg_fs_is_dir(path)) {
+            free(path);
+            return 1;
         }
         free(path);
     }
-    hg_err_set(err, HG_E_ENV, "too many runs in %s", dir);
-    return NULL;
+    return hg_err_set(err, HG_E_ENV, "too many runs in %s", dir);
 }
 
-int hg_rundir_create(const char *root, const char *name, struct hg_rundir *rd, struct hg_err *err)
+int hg_rundir_create(const char *root, const char *name, int after, struct hg_rundir *rd,
+                     struct hg_err *err)
 {
     char *dir = runs_folder(root, name, err);
-    char *path;
-    int number, rc = -1;
+    int rc = -1;
 
     if (!dir)
         return -1;
-    if (hg_fs_mkdirs(dir, 0700, err) < 0) {
+    if (hg_fs_mkdirs(dir, 0700, err) < 0)
         cannot_create(dir, err); /* the first error stays; this adds what to do */
-        goto out;
+    else if (check_private(dir, err) == 0)
+        rc = claim_number(dir, (after < 0 ? newest_number(dir, err) : after) + 1, after >= 0, rd,
+                          err);
+    if (rc == 0) {
+        rd->name = hg_strdup(name);
+        rc = hg_fs_sync_dir(dir, err);
+        if (rc < 0)
+            hg_rundir_done(rd);
     }
-    if (check_private(dir, err) < 0)
-        goto out;
-    path = claim_number(dir, &number, err);
-    rc = path ? hg_fs_sync_dir(dir, err) : -1;
-    if (rc == 0)
-        *rd = (struct hg_rundir){ .path = path, .name = hg_strdup(name), .number = number };
-    else
-        free(path);
-out:
     free(dir);
     return rc;
 }

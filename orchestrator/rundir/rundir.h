@@ -21,8 +21,10 @@ struct hg_rundir {
  * is none. */
 int hg_rundir_newest(const char *root, const char *name, struct hg_rundir *rd, struct hg_err *err);
 
-/* A new run, with the number after the newest one's. */
-int hg_rundir_create(const char *root, const char *name, struct hg_rundir *rd, struct hg_err *err);
+/* A new run, with the number behind that of the run `after` (0: there was none); 1 without a message if a run has that number
+ * by now. With after < 0 it is the next free number, whoever else makes runs. */
+int hg_rundir_create(const char *root, const char *name, int after, struct hg_rundir *rd,
+                     struct hg_err *err);
 
 /* The run that the user named: a run folder, a matrix file (the newest run of its name), "NAME" or "NAME/002". */
 int hg_rundir_find(const char *root, const char *word, struct hg_rundir *rd, struct hg_err *err);

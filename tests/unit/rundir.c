@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -31,7 +32,7 @@ static void test_runs_are_numbered_behind_the_newest(void **state)
 
     (void)state;
     for (int want = 1; want <= 3; want++) {
-        assert_int_equal(hg_rundir_create(root, "mnist", &rd, &err), 0);
+        assert_int_equal(hg_rundir_create(root, "mnist", -1, &rd, &err), 0);
         assert_int_equal(rd.number, want);
         hg_rundir_done(&rd);
     }
@@ -39,7 +40,7 @@ static void test_runs_are_numbered_behind_the_newest(void **state)
     assert_int_equal(mkdir(path, 0700), 0);
     snprintf(path, sizeof path, "%s/mnist/99", root); /* too short for a run */
     assert_int_equal(mkdir(path, 0700), 0);
-    assert_int_equal(hg_rundir_create(root, "mnist", &rd, &err), 0);
+    assert_int_equal(hg_rundir_create(root, "mnist", -1, &rd, &err), 0);
     assert_int_equal(rd.number, 42);
     hg_rundir_done(&rd);
     assert_int_equal(hg_rundir_newest(root, "mnist", &rd, &err), 0);
@@ -56,7 +57,7 @@ static void test_a_run_is_private_whatever_the_umask(void **state)
     mode_t old = umask(0);
 
     (void)state;
-    assert_int_equal(hg_rundir_create(root, "open", &rd, &err), 0);
+    assert_int_equal(hg_rundir_create(root, "open", -1, &rd, &err), 0);
     umask(old);
     assert_int_equal(stat(rd.path, &st), 0);
     assert_int_equal(st.st_mode & 07777, 0700);
@@ -73,7 +74,7 @@ static void test_many_at_once_get_different_numbers(void **state)
     for (int p = 0; p < PROCESSES; p++) {
         if (fork() == 0) {
             for (int i = 0; i < EACH; i++)
-                if (hg_rundir_create(root, "race", &rd, &err) < 0)
+                if (hg_rundir_create(root, "race", -1, &rd, &err) < 0)
                     _exit(1);
             _exit(0);
         }
@@ -89,6 +90,41 @@ static void test_many_at_once_get_different_numbers(void **state)
     hg_rundir_done(&rd);
 }
 
+static void test_many_at_once_that_want_one_run_make_one(void **state)
+{
+    enum { PROCESSES = 8 };
+    struct hg_rundir rd;
+    struct hg_err err = HG_ERR_INIT;
+    char path[128];
+    int made = 0;
+
+    (void)state;
+    for (int p = 0; p < PROCESSES; p++)
+        if (fork() == 0)
+            _exit(hg_rundir_create(root, "one", 0, &rd, &err));
+    for (int p = 0; p < PROCESSES; p++) {
+        int status;
+
+        wait(&status);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) <= 1);
+        made += WEXITSTATUS(status) == 0;
+    }
+    assert_int_equal(made, 1);
+    assert_int_equal(hg_rundir_create(root, "one", 0, &rd, &err), 1);
+    assert_int_equal(hg_rundir_create(root, "one", 1, &rd, &err), 0);
+    assert_int_equal(rd.number, 2);
+    hg_rundir_done(&rd);
+    /* a file with a number is not a run, and takes its number */
+    snprintf(path, sizeof path, "%s/one/003", root);
+    close(creat(path, 0600));
+    assert_int_equal(hg_rundir_newest(root, "one", &rd, &err), 0);
+    assert_int_equal(rd.number, 2);
+    hg_rundir_done(&rd);
+    assert_int_equal(hg_rundir_create(root, "one", 2, &rd, &err), 0);
+    assert_int_equal(rd.number, 4);
+    hg_rundir_done(&rd);
+}
+
 static void test_a_folder_that_everybody_can_write_is_refused(void **state)
 {
     struct hg_err err = HG_ERR_INIT;
@@ -96,7 +132,7 @@ static void test_a_folder_that_everybody_can_write_is_refused(void **state)
     char path[128];
 
     (void)state;
-    assert_int_equal(hg_rundir_create(root, "loose", &rd, &err), 0);
+    assert_int_equal(hg_rundir_create(root, "loose", -1, &rd, &err), 0);
     assert_int_equal(chmod(rd.path, 0777), 0);
     snprintf(path, sizeof path, "%s", rd.path);
     hg_rundir_done(&rd);
@@ -115,7 +151,7 @@ static void test_a_place_that_is_no_folder_names_the_place_and_the_next_step(voi
     (void)state;
     snprintf(path, sizeof path, "%s/file", root);
     assert_int_equal(hg_fs_replace(path, "x", 1, 0600, NULL), 0);
-    assert_int_equal(hg_rundir_create(path, "x", &rd, &err), -1);
+    assert_int_equal(hg_rundir_create(path, "x", -1, &rd, &err), -1);
     assert_int_equal(err.code, HG_E_ENV);
     assert_non_null(strstr(err.text, path));
     assert_non_null(strstr(err.hint, "--reports DIR"));
@@ -129,7 +165,7 @@ static void test_what_the_user_writes_finds_the_run(void **state)
     const char *words[] = { "found", "found/1", "found/001", folder, matrix };
 
     (void)state;
-    assert_int_equal(hg_rundir_create(root, "found", &rd, &err), 0);
+    assert_int_equal(hg_rundir_create(root, "found", -1, &rd, &err), 0);
     snprintf(folder, sizeof folder, "%s", rd.path);
     hg_rundir_done(&rd);
     snprintf(matrix, sizeof matrix, "%s/m.json", root);
@@ -174,6 +210,7 @@ int main(void)
         cmocka_unit_test(test_runs_are_numbered_behind_the_newest),
         cmocka_unit_test(test_a_run_is_private_whatever_the_umask),
         cmocka_unit_test(test_many_at_once_get_different_numbers),
+        cmocka_unit_test(test_many_at_once_that_want_one_run_make_one),
         cmocka_unit_test(test_a_folder_that_everybody_can_write_is_refused),
         cmocka_unit_test(test_a_place_that_is_no_folder_names_the_place_and_the_next_step),
         cmocka_unit_test(test_what_the_user_writes_finds_the_run),
