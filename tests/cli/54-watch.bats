@@ -276,6 +276,7 @@ asked_hold() { jq -c 'select(.op == "hold") | [.job_id, .tasks, .held]' asked | 
     keys Left t
     await has 'retry: 1 cell runs again; the process that drives the run submits it within a minute'
     await grep -q '"kind":"again","batch":1,"lines":"'"$(lines bad | sed -n 2p)"'"' reports/m/001/events.jsonl
+    await jq -se 'any(.kind == "submitted" and .submission == 2)' reports/m/001/events.jsonl # else it is not to be submitted
     keys C
     await has 'cancel 12 cells? y or n'
     keys y
