@@ -42,6 +42,19 @@ void hg_cellruns_close(struct hg_cellruns *b)
     free(b->set);
 }
 
+/* Of n entries, published means among them. */
+static struct hg_moments moments_of(const struct hg_cellruns *b, size_t begin, size_t n)
+{
+    const struct hg_report_entry *entries = b->report->entries;
+    struct hg_moments all = hg_entry_moments(b->report, &entries[b->entries[begin]]), more;
+
+    for (size_t i = 1; i < n; i++) {
+        more = hg_entry_moments(b->report, &entries[b->entries[begin + i]]);
+        hg_moments_add(&all, &more);
+    }
+    return all;
+}
+
 void hg_cellruns_row(const struct hg_cellruns *b, const struct hg_table *t, size_t row,
                      struct hg_cell_run *runs)
 {
@@ -57,7 +70,7 @@ void hg_cellruns_row(const struct hg_cellruns *b, const struct hg_table *t, size
         run->point = p;
         begin = b->begin[p->config];
         if (p->published)
-            run->moments = hg_entry_moments(b->report, &b->report->entries[b->entries[begin]]);
+            run->moments = moments_of(b, begin, p->n);
         else
             hg_moments_make(b->values + begin, p->n, &run->moments);
     }

@@ -190,16 +190,10 @@ static int by_devices(const void *pa, const void *pb)
 static void add_point(struct hg_law_point *points, size_t *n, double p, const struct hg_moments *m)
 {
     for (size_t i = 0; i < *n; i++) {
-        struct hg_moments *have = &points[i].log;
-        double step = m->mean - have->mean, a = (double)have->n, b = (double)m->n;
-
-        if (points[i].p != p)
-            continue;
-        have->squares += m->squares + step * step * a * b / (a + b);
-        have->mean += step * b / (a + b);
-        have->n += m->n;
-        have->freedom = have->n - 1;
-        return;
+        if (points[i].p == p) {
+            hg_moments_add(&points[i].log, m);
+            return;
+        }
     }
     points[(*n)++] = (struct hg_law_point){ p, *m };
 }

@@ -30,6 +30,20 @@ struct hg_moments hg_moments_of_mean(double mean, double sd, size_t n)
     return b;
 }
 
+void hg_moments_add(struct hg_moments *a, const struct hg_moments *b)
+{
+    double step = b->mean - a->mean, na = (double)a->n, nb = (double)b->n;
+
+    if (!a->n || !b->n) {
+        a->n = 0;
+        return;
+    }
+    a->squares += b->squares + step * step * na * nb / (na + nb);
+    a->mean += step * nb / (na + nb);
+    a->n += b->n;
+    a->freedom += b->freedom + 1; /* the difference of the means is one more */
+}
+
 static void set_interval(struct hg_estimate *e, double mean, double error, double df)
 {
     double half = error > 0 ? hg_stats_t_quantile(0.5 + HG_STATS_LEVEL / 2, df) * error : 0;

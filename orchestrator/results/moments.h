@@ -22,6 +22,9 @@ bool hg_moments_make(const double *v, size_t n, struct hg_moments *b);
  * sd/mean, the logarithms have mean ln(mean) and variance (sd/mean)^2. n is 0 if the mean is not positive. */
 struct hg_moments hg_moments_of_mean(double mean, double sd, size_t n);
 
+/* Add the runs of b to a's. Each side's mean is as good as its number of runs; n is 0 if that of one side is. */
+void hg_moments_add(struct hg_moments *a, const struct hg_moments *b);
+
 /* exp(mean ± t s/sqrt(n)), t with n - 1 degrees of freedom, from HG_STATS_INTERVAL_MIN runs of a known spread on. */
 struct hg_estimate hg_moments_estimate(const struct hg_moments *b);
 

@@ -108,12 +108,34 @@ static void test_without_a_spread_there_is_no_interval(void **state)
     assert_int_equal(few.n, 0);
 }
 
+static void test_added_runs_are_those_of_one_place(void **state)
+{
+    const double v[] = { 100, 104, 97, 101, 99, 108, 95 };
+    struct hg_moments all = moments(v, 7), sum = moments(v, 1), rest = moments(v + 1, 3),
+                      last = moments(v + 4, 3), none = { 0 }, unknown;
+
+    (void)state;
+    hg_moments_add(&sum, &rest);
+    hg_moments_add(&sum, &last);
+    assert_near(sum.mean, all.mean, 1e-14);
+    assert_near(sum.squares, all.squares, 1e-12);
+    assert_int_equal(sum.n, 7);
+    assert_int_equal(sum.freedom, 6);
+    unknown = hg_moments_of_mean(100, NAN, 3);
+    hg_moments_add(&unknown, &last); /* spreads of three, and that between the means */
+    assert_int_equal(unknown.n, 6);
+    assert_int_equal(unknown.freedom, 3);
+    hg_moments_add(&sum, &none);
+    assert_int_equal(sum.n, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_intervals_cover_the_truth),
         cmocka_unit_test(test_a_published_mean_is_as_good_as_its_runs),
         cmocka_unit_test(test_without_a_spread_there_is_no_interval),
+        cmocka_unit_test(test_added_runs_are_those_of_one_place),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
