@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "analysis/entries.h"
 #include "base/text.h"
 #include "base/vec.h"
 
@@ -47,19 +48,30 @@ size_t hg_builder_values(const struct hg_builder *b, const struct hg_configurati
     return n;
 }
 
-const struct hg_report_entry *hg_builder_published(const struct hg_builder *b,
-                                                   const struct hg_configuration *c)
+size_t hg_builder_published(const struct hg_builder *b, const struct hg_configuration *c,
+                            bool shown_only, struct hg_moments *m)
 {
-    const struct hg_report_entry *found = NULL;
-    size_t n = 0;
+    struct hg_moments all = { 0 };
+    size_t results = 0, runs = 0;
+    bool positive = true;
 
     for (size_t i = 0; i < c->n_entries; i++) {
         const struct hg_report_entry *e = hg_builder_entry(b, c, i);
+        struct hg_moments own;
 
-        if (!e->state)
-            n++, found = e;
+        if (e->state || (shown_only && !e->shown))
+            continue;
+        own = hg_entry_moments(b->r, e);
+        positive = positive && own.n;
+        hg_moments_add(&all, &own);
+        runs += e->result->runs;
+        results++;
     }
-    return n == 1 && found->result->runs > 1 ? found : NULL;
+    if (!positive)
+        all.n = 0; /* one has no logarithm */
+    if (m)
+        *m = all;
+    return runs > results ? runs : 0;
 }
 
 double hg_builder_center(const struct hg_builder *b, const struct hg_configuration *c,

@@ -51,9 +51,10 @@ const struct hg_result *hg_builder_first(const struct hg_builder *b,
 /* The metric of the entries that count, shown or not, in v (room for n_entries). Returns how many. */
 size_t hg_builder_values(const struct hg_builder *b, const struct hg_configuration *c, double *v);
 
-/* The one result of a configuration that counts, if it is a published mean of several runs; else NULL. */
-const struct hg_report_entry *hg_builder_published(const struct hg_builder *b,
-                                                   const struct hg_configuration *c);
+/* What the results of a configuration that count (shown_only: and are shown) say of all their runs, if one of them is a published mean of
+ * several; m may be NULL. Returns how many runs they stand for; 0: none is such a mean. */
+size_t hg_builder_published(const struct hg_builder *b, const struct hg_configuration *c,
+                            bool shown_only, struct hg_moments *m);
 
 /* A number's statistic over the entries that count (shown_only: and are shown); NaN if one of them does not have it. The numbers stay
  * in b->room. */

@@ -42,6 +42,22 @@ void hg_cellruns_close(struct hg_cellruns *b)
     free(b->set);
 }
 
+/* Of n entries, published means among them; without runs if one of these has no logarithm. */
+static struct hg_moments moments_of(const struct hg_cellruns *b, size_t begin, size_t n)
+{
+    struct hg_moments all = { 0 };
+
+    for (size_t i = 0; i < n; i++) {
+        size_t entry = b->entries[begin + i];
+        struct hg_moments own = hg_entry_moments(b->report, &b->report->entries[entry]);
+
+        if (!own.n)
+            return own;
+        hg_moments_add(&all, &own);
+    }
+    return all;
+}
+
 void hg_cellruns_row(const struct hg_cellruns *b, const struct hg_table *t, size_t row,
                      struct hg_cell_run *runs)
 {
@@ -57,7 +73,7 @@ void hg_cellruns_row(const struct hg_cellruns *b, const struct hg_table *t, size
         run->point = p;
         begin = b->begin[p->config];
         if (p->published)
-            run->moments = hg_entry_moments(b->report, &b->report->entries[b->entries[begin]]);
+            run->moments = moments_of(b, begin, p->n);
         else
             hg_moments_make(b->values + begin, p->n, &run->moments);
     }

@@ -85,7 +85,7 @@ static size_t read_side(const struct hg_cell_run *runs, size_t first, size_t las
 
         if (!p)
             continue;
-        more = p->published ? p->published - 1 : 0;
+        more = p->published ? p->published - p->n : 0;
         side->of += p->of + more;
         side->n += p->n + more;
         side->state = side->state ? side->state : p->state;

@@ -30,16 +30,13 @@ static double log_work(const struct hg_report *r, const struct hg_series *s,
     return s->kind == HG_SCALING_WEAK && r->kind == HG_METRIC_TIME ? log(p->work) : 0;
 }
 
-/* The runs of a configuration on p devices: the n numbers in b->room, or those that a published mean stands for. */
+/* The runs of a configuration on p devices: the n numbers in b->room, or those that published means stand for. */
 static struct hg_law_point summarise(const struct hg_builder *b, const struct hg_configuration *c,
-                                     size_t n, double p, double work)
+                                     bool shown_only, size_t n, double p, double work)
 {
-    const struct hg_report_entry *published = hg_builder_published(b, c);
     struct hg_law_point q = { .p = p };
 
-    if (published)
-        q.log = hg_entry_moments(b->r, published);
-    else
+    if (!hg_builder_published(b, c, shown_only, &q.log))
         hg_moments_make(b->room, n, &q.log);
     q.log.mean = q.log.n ? (b->r->kind == HG_METRIC_RATE ? -q.log.mean : q.log.mean) - work : NAN;
     return q;
@@ -57,14 +54,14 @@ static struct hg_law_point of_point(struct hg_builder *b, const struct hg_series
         if (e->shown && !e->state)
             b->room[n++] = e->value;
     }
-    return summarise(b, c, n, p->p, log_work(b->r, s, p));
+    return summarise(b, c, true, n, p->p, log_work(b->r, s, p));
 }
 
 static struct hg_law_point of_baseline(struct hg_builder *b, size_t base)
 {
     const struct hg_configuration *c = &b->configurations.items[base];
 
-    return summarise(b, c, hg_builder_values(b, c, b->room), 1, 0);
+    return summarise(b, c, false, hg_builder_values(b, c, b->room), 1, 0);
 }
 
 /* The configuration that a point is compared with. */

@@ -642,7 +642,9 @@ static void note_set(struct notes *notes, const struct hg_configuration *c, stru
     char *text;
 
     if (p->published) {
-        text = hg_str_printf("mean of %zu runs, as published", p->published);
+        text = p->n == 1 ? hg_str_printf("mean of %zu runs, as published", p->published)
+                         : hg_str_printf("%zu results of %zu runs, means as published", p->n,
+                                         p->published);
         add_note(notes, p, text, "", "");
         free(text);
     }

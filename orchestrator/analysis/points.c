@@ -28,17 +28,21 @@ static void see_scaling(const struct hg_report *r, struct hg_point *p)
     p->karp_flatt = p->weak ? NAN : hg_scaling_karp_flatt(p->speedup.value, p->p);
 }
 
-/* A side of a ratio: a published mean, or the values of its runs. */
-static struct hg_moments moments_of(const struct hg_builder *b, const struct hg_configuration *c,
-                                    const double *v, size_t n)
+/* The statistic of the n values of a configuration, or the mean of the runs for which published means among them stand: then *m
+ * has these. */
+static struct hg_estimate center_of(const struct hg_builder *b, const struct hg_configuration *c,
+                                    bool shown_only, double *v, size_t n, struct hg_moments *m)
 {
-    const struct hg_report_entry *e = hg_builder_published(b, c);
-    struct hg_moments m;
+    struct hg_estimate e;
 
-    if (e)
-        return hg_entry_moments(b->r, e);
-    hg_moments_make(v, n, &m);
-    return m;
+    if (!hg_builder_published(b, c, shown_only, m)) {
+        hg_moments_make(v, n, m);
+        return hg_stats_center(v, n, b->r->statistic);
+    }
+    e = hg_moments_estimate(m);
+    if (n == 1)
+        e.value = v[0]; /* to the last digit */
+    return e;
 }
 
 /* The speedup of two sides of which one or both are published means; time: how much less, else how much more. */
@@ -46,9 +50,9 @@ static struct hg_estimate published_speedup(struct hg_builder *b, const struct h
                                             const struct hg_configuration *base,
                                             const struct hg_point *p)
 {
-    struct hg_moments own = moments_of(b, c, b->room, p->n),
-                      other = moments_of(b, base, b->room_base, p->base_n);
-    double value = p->value.value / hg_stats_center(b->room_base, p->base_n, b->r->statistic).value;
+    struct hg_moments own, other;
+    double value = center_of(b, c, true, b->room, p->n, &own).value /
+                   center_of(b, base, false, b->room_base, p->base_n, &other).value;
 
     return b->r->kind == HG_METRIC_RATE ? hg_moments_ratio(value, &own, &other)
                                         : hg_moments_ratio(1 / value, &other, &own);
@@ -117,7 +121,7 @@ static void compare_with_baseline(struct hg_builder *b, const struct hg_configur
                   : hg_work_ratio(r, hg_builder_first(b, c), hg_builder_first(b, base));
     if (base == c)
         p->speedup.value = 1;
-    else if (hg_builder_published(b, c) || hg_builder_published(b, base))
+    else if (p->published || hg_builder_published(b, base, false, NULL))
         p->speedup = published_speedup(b, c, base, p);
     else if (!hg_adaptive_find(b) && (p->pairs = find_pairs(b, c, base, p)))
         p->speedup = hg_stats_center(b->room, p->pairs, r->statistic);
@@ -135,7 +139,7 @@ static void compare_with_baseline(struct hg_builder *b, const struct hg_configur
 static void count_entries(struct hg_builder *b, const struct hg_configuration *c,
                           struct hg_point *p)
 {
-    const struct hg_report_entry *published = hg_builder_published(b, c);
+    struct hg_moments m;
 
     for (size_t i = 0; i < c->n_entries; i++) {
         const struct hg_report_entry *e = hg_builder_entry(b, c, i);
@@ -153,16 +157,10 @@ static void count_entries(struct hg_builder *b, const struct hg_configuration *c
     }
     if (p->n == 0)
         return;
-    p->value = hg_stats_center(b->room, p->n, b->r->statistic);
+    p->published = hg_builder_published(b, c, true, &m);
+    p->value = center_of(b, c, true, b->room, p->n, &m);
     p->state = NULL;
     hg_adaptive_fill(b, c, NULL, p);
-    if (published) {
-        struct hg_moments m = hg_entry_moments(b->r, published);
-
-        p->published = published->result->runs;
-        p->value = hg_moments_estimate(&m);
-        p->value.value = published->value; /* to the last digit */
-    }
 }
 
 static void fill_point(struct hg_builder *b, struct hg_point *p)
@@ -179,10 +177,11 @@ static void fill_point(struct hg_builder *b, struct hg_point *p)
         compare_with_baseline(b, c, p);
 }
 
-/* Has a configuration some runs, but too few for a median? A value that is not positive has no logarithm: *nonpositive. */
+/* Has a configuration some runs, but too few for a median, or only their mean? A value that is not positive has no logarithm: *nonpositive. */
 static bool has_few(const struct hg_builder *b, size_t config, bool shown_only, bool *nonpositive)
 {
     const struct hg_configuration *c = &b->configurations.items[config];
+    bool mean = false;
     size_t n = 0;
 
     for (size_t i = 0; i < c->n_entries; i++) {
@@ -191,9 +190,10 @@ static bool has_few(const struct hg_builder *b, size_t config, bool shown_only, 
         if (e->state || (shown_only && !e->shown))
             continue;
         *nonpositive = *nonpositive || !(e->value > 0);
+        mean = mean || e->result->runs > 1;
         n++;
     }
-    return n > 0 && n < HG_STATS_MEDIAN_MIN;
+    return mean || (n > 0 && n < HG_STATS_MEDIAN_MIN);
 }
 
 void hg_points_choose_statistic(struct hg_builder *b)

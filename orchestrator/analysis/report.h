@@ -54,7 +54,7 @@ struct hg_point {
     size_t
         pairs; /* the speedup is that of so many pairs of runs that shared a job; 0: of both sides' runs */
     size_t config;       /* report_entry.config of its entries; SIZE_MAX: none */
-    size_t published;    /* its value is a published mean of so many runs; 0: it is not */
+    size_t published;    /* its value is of so many runs, of published means; 0: it is not */
     size_t base;         /* report_entry.config of its baseline; SIZE_MAX: none */
     bool is_baseline;    /* other places are compared with this one */
     bool oversubscribed; /* more ranks than cores: left out of scaling curves */

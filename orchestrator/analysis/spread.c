@@ -188,6 +188,26 @@ static void note_drift(const struct note *note, double change)
     hg_buf_done(&text);
 }
 
+static void note_skew(const struct note *note, const struct runs *runs)
+{
+    double *sorted = hg_alloc(runs->n * sizeof *sorted), low = runs->v[0], high = low, median;
+    struct hg_buf text = HG_BUF_INIT;
+
+    memcpy(sorted, runs->v, runs->n * sizeof *sorted);
+    median = hg_stats_median(sorted, runs->n);
+    free(sorted);
+    for (size_t i = 1; i < runs->n; i++) {
+        low = fmin(low, runs->v[i]);
+        high = fmax(high, runs->v[i]);
+    }
+    hg_buf_puts(&text, "its runs are skewed: the highest is ");
+    append_factor(note->r, high / median, "their median", &text);
+    hg_buf_puts(&text, ", the lowest ");
+    append_factor(note->r, low / median, "it", &text);
+    note->add(note->context, hg_buf_str(&text));
+    hg_buf_done(&text);
+}
+
 /* All runs outliers of each other: no majority to compare with. */
 static void note_signs(const struct note *note, const struct runs *runs)
 {
@@ -198,8 +218,10 @@ static void note_signs(const struct note *note, const struct runs *runs)
 
     if (lower)
         note_groups(note, runs->n, lower, centers);
-    else if (outliers < runs->n)
+    else if (outliers && outliers < runs->n)
         note_outliers(note, runs, outlier);
+    else if (hg_sample_skew(runs->v, runs->n))
+        note_skew(note, runs);
     if (change != 1)
         note_drift(note, change);
     free(outlier);

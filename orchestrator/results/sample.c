@@ -19,6 +19,8 @@
 #define DEVIATIONS 8
 static const double ranges[] = { [3] = 60, [4] = 10, [5] = 4 };
 
+#define NORMAL_99 2.576 /* 99 % of normal values lie within so many standard deviations */
+
 /* Logarithms in the given order; free() them. */
 static double *logs_of(const double *v, size_t n)
 {
@@ -135,6 +137,36 @@ double hg_sample_drift(const double *v, size_t n)
     change = mean_of(y + (n + 1) / 2, n / 2, &squares) - mean_of(y, n / 2, &squares);
     free(y);
     return fabs(t) > hg_stats_t_quantile(0.995, (double)(n - 2)) ? exp(change) : 1;
+}
+
+/* D'Agostino's standard normal deviate of the skewness (Biometrika 57(3), 1970). */
+static double skewness_deviate(double skewness, double n)
+{
+    double y = skewness * sqrt((n + 1) * (n + 3) / (6 * (n - 2)));
+    double kurtosis =
+        3 * (n * n + 27 * n - 70) * (n + 1) * (n + 3) / ((n - 2) * (n + 5) * (n + 7) * (n + 9));
+    double w2 = sqrt(2 * (kurtosis - 1)) - 1;
+
+    return asinh(y / sqrt(2 / (w2 - 1))) / sqrt(log(w2) / 2);
+}
+
+int hg_sample_skew(const double *v, size_t n)
+{
+    double *y, mean, squares = 0, cubes = 0, low = INFINITY, high = -INFINITY, z = 0;
+
+    if (n < HG_SAMPLE_SKEW_MIN)
+        return 0;
+    y = logs_of(v, n);
+    mean = mean_of(y, n, &squares);
+    for (size_t i = 0; i < n; i++) {
+        cubes += pow(y[i] - mean, 3);
+        low = fmin(low, y[i]);
+        high = fmax(high, y[i]);
+    }
+    free(y);
+    if (high - low > WORTH)
+        z = skewness_deviate(cubes / (double)n / pow(squares / (double)n, 1.5), (double)n);
+    return z > NORMAL_99 ? 1 : z < -NORMAL_99 ? -1 : 0;
 }
 
 double hg_sample_dependence(const double *v, size_t n)

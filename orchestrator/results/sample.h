@@ -11,7 +11,8 @@
 
 #define HG_SAMPLE_MIN 3        /* for outliers */
 #define HG_SAMPLE_GROUPS_MIN 6 /* for groups, drift and dependence */
-#define HG_SAMPLE_MAX 1000     /* groups are looked for in at most so many */
+#define HG_SAMPLE_SKEW_MIN 8
+#define HG_SAMPLE_MAX 1000 /* groups are looked for in at most so many */
 
 /* Mark the values far from the others. Returns how many. */
 size_t hg_sample_outliers(const double *v, size_t n, bool *outlier);
@@ -21,6 +22,9 @@ size_t hg_sample_groups(const double *v, size_t n, double centers[static 2]);
 
 /* Do later values differ from earlier ones? Geometric mean of the second half / that of the first, 1 if there is no drift. */
 double hg_sample_drift(const double *v, size_t n);
+
+/* Does one tail reach farther than the other? 1: the high one, -1: the low one, 0: no sign of it. */
+int hg_sample_skew(const double *v, size_t n);
 
 /* How far each value resembles the one before it, as a standard normal deviate of von Neumann's ratio: below -1.96 neighbours are more
  * alike than chance makes them. 0 if it cannot be computed. */

@@ -123,6 +123,17 @@ END
     jq -se '.[0] | [.. | objects | select(.verdict? == "same")] | length > 0' <<<"$output"
 }
 
+@test "several published means of one place count as the runs that they stand for" {
+    published
+    jq '.results += [{cell: {nodes: 2, strategy: "ddp", repeat: 2}, train_s: 58, n: 15, sd: 1.2}]' "$set" >two.json
+    run -0 "$hpcgrid" report two.json --format json
+    # ln 52 and ln 58 weighted by 5 and 15
+    jq -se 'map(.tables[0].points[] | select(.row.nodes == 2 and .column.strategy == "ddp") | .runs == 20 and .n == 2 and (.value - 56.4380 | fabs) < 1e-4
+        and (.value_interval[0] > 54.9 and .value_interval[1] < 57.9) and .notes[0] == "2 results of 20 runs, means as published") == [true]' <<<"$output"
+    run -0 "$hpcgrid" compare two.json "$set" --json
+    jq -se '[.[0] | .. | objects | select(.cell?.nodes? == 2 and .cell?.strategy? == "ddp") | .a.n] | index(20) != null' <<<"$output" || { echo "$output"; return 1; }
+}
+
 @test "a row that says it is not comparable has no speedup, fraction, law or prediction, and --strict refuses it" {
     published
     run -0 "$hpcgrid" report "$set" --format json
