@@ -387,7 +387,8 @@ int hg_drive_pass(struct hg_drive *d, struct hg_drive_pass *pass, struct hg_err 
 
     *pass = (struct hg_drive_pass){ 0 };
     d->fresh = false;
-    if (hg_lock_check(d->lock, err) < 0) /* else one that has nothing to write would go on for ever */
+    /* one that has nothing to write would not notice */
+    if (hg_lock_check(d->lock, err) < 0)
         return -1;
     if (hg_drive_read_requests(d, err) < 0 || hg_drive_load_limits(d, err) < 0 ||
         maybe_poll(d, err) < 0)
