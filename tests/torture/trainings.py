@@ -78,8 +78,7 @@ class Training:
     def __init__(self, cwd, model, strategy, ranks, every=1000, shards=False):
         self.cwd, self.model, self.strategy, self.ranks, self.every, self.shards = cwd, model, strategy, ranks, every, shards
         self.path = cwd + "/keep/c.safetensors"
-        for folder in (cwd, cwd + "/tmp"):
-            os.makedirs(folder, exist_ok=True)
+        os.makedirs(cwd, exist_ok=True)
         with open(cwd + "/rank.sh", "w") as f:
             f.write(RANK)
         os.chmod(cwd + "/rank.sh", 0o755)
@@ -121,6 +120,7 @@ class Training:
         if self.processes() > 1:
             words = ["mpirun", "--oversubscribe", "--allow-run-as-root", "-n", str(self.ranks), *words]
         tmp = self.cwd + "/tmp"
+        os.makedirs(tmp, exist_ok=True)
         env = dict(os.environ, TMPDIR=tmp, OMPI_MCA_btl_vader_backing_directory=tmp, **{k: str(v) for k, v in variables.items()})
         with open(self.cwd + "/log", "w+", errors="replace") as log:
             p = subprocess.Popen(words, cwd=self.cwd, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
