@@ -77,8 +77,13 @@ static int open_journal(struct hg_drive *d, struct hg_err *err)
     if (!d->lock)
         return -1;
     d->journal = hg_journal_open(d->rd.path, hg_lock_number(d->lock), hg_lock_check, d->lock, err);
-    if (!d->journal)
+    if (!d->journal) {
+        struct hg_err taken = HG_ERR_INIT;
+
+        if (hg_lock_check(d->lock, &taken) < 0 && err) /* and whoever has it wrote already */
+            *err = taken;
         return -1;
+    }
     d->state = hg_journal_state(d->journal);
     return 0;
 }
@@ -382,6 +387,9 @@ int hg_drive_pass(struct hg_drive *d, struct hg_drive_pass *pass, struct hg_err 
 
     *pass = (struct hg_drive_pass){ 0 };
     d->fresh = false;
+    /* one that has nothing to write would not notice */
+    if (hg_lock_check(d->lock, err) < 0)
+        return -1;
     if (hg_drive_read_requests(d, err) < 0 || hg_drive_load_limits(d, err) < 0 ||
         maybe_poll(d, err) < 0)
         return -1;

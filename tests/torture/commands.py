@@ -262,15 +262,20 @@ class Command:
         shutil.rmtree(self.base)
 
 
+def set_up(work):
+    """The environment of all commands, with an agent in work."""
+    outside()
+    agent = work + "/agent"
+    with open(agent, "w") as f:
+        f.write(AGENT)
+    os.chmod(agent, 0o755)
+    os.environ.update(HPCGRID_SLURM_AGENT=agent, LC_ALL="C")
+
+
 def each(names, error):
     """A Command for every name, or for all."""
-    outside()
     with tempfile.TemporaryDirectory() as work:
-        agent = work + "/agent"
-        with open(agent, "w") as f:
-            f.write(AGENT)
-        os.chmod(agent, 0o755)
-        os.environ.update(HPCGRID_SLURM_AGENT=agent, LC_ALL="C")
+        set_up(work)
         for name in names or COMMANDS:
             if name not in COMMANDS:
                 error(f"no command {name}; there are {' '.join(COMMANDS)}")

@@ -8,3 +8,8 @@ if(NOT HPCGRID_SANITIZE)
 endif()
 add_test(NAME torture.kills COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/torture/kills --trials 5 --seed 1)
 set_tests_properties(torture.kills PROPERTIES LABELS cli TIMEOUT 600 COST 60 ENVIRONMENT "HPCGRID_BUILD=${PROJECT_BINARY_DIR}")
+add_test(NAME torture.locks COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/torture/locks --trials 2 --seed 1)
+set_tests_properties(torture.locks PROPERTIES LABELS cli TIMEOUT 600 COST 60 ENVIRONMENT "HPCGRID_BUILD=${PROJECT_BINARY_DIR}")
+# faults.bats plays the group `faults`.
+add_test(NAME torture.training COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/torture/training --trials 4 --seed 1 kills calls flips)
+set_tests_properties(torture.training PROPERTIES LABELS worker TIMEOUT 600 COST 60 ENVIRONMENT "HPCGRID_BUILD=${PROJECT_BINARY_DIR}")

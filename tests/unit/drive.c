@@ -16,6 +16,7 @@
 #include "drive/drive.h"
 #include "scheduler.h"
 #include "rundir/events.h"
+#include "rundir/lock.h"
 
 #define DAY_S 86400.0
 
@@ -463,6 +464,27 @@ static void test_every_bad_batch_is_found_before_the_first_submission(void **sta
                         "batch 3 (2 cells) would be refused: Invalid partition name specified");
     assert_int_equal(hg_drive_state(w.drive)->submits, 0);
     hg_errs_done(&errs);
+    end_world(&w);
+}
+
+static void test_a_driver_whose_lock_was_taken_ends_though_it_has_nothing_to_write(void **state)
+{
+    struct hg_err err = HG_ERR_INIT;
+    struct hg_drive_pass pass;
+    size_t cells = 3;
+    struct hg_lock *thief;
+    struct world w;
+
+    (void)state;
+    make_world(&w, "{\"default\":{\"run_s\":5000}}", &cells, 1);
+    open_drive(&w);
+    assert_int_equal(hg_drive_pass(w.drive, &pass, &err), 0);
+    thief = hg_lock_take(w.dir, "hpcgrid resume --steal", true, 0, &err);
+    assert_non_null(thief);
+    assert_int_equal(hg_drive_pass(w.drive, &pass, &err), -1);
+    assert_int_equal(err.code, HG_E_ENV);
+    assert_non_null(strstr(err.text, " was taken over by another process"));
+    hg_lock_release(thief);
     end_world(&w);
 }
 
@@ -1622,6 +1644,7 @@ int main(void)
         cmocka_unit_test(test_what_two_copies_left_to_each_other_is_sent_again),
         cmocka_unit_test(test_nothing_is_submitted_when_the_controller_never_answers),
         cmocka_unit_test(test_every_bad_batch_is_found_before_the_first_submission),
+        cmocka_unit_test(test_a_driver_whose_lock_was_taken_ends_though_it_has_nothing_to_write),
         cmocka_unit_test(test_cancelled_cells_are_not_submitted_and_jobs_end),
         cmocka_unit_test(test_cancelling_one_cell_of_a_job_leaves_the_others),
         cmocka_unit_test(test_holding_one_cell_of_a_job_holds_the_job),

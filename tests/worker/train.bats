@@ -189,6 +189,11 @@ train() {
     echo '{"strategy": "single", "nodes": 2, "tasks_per_node": 1}' >c.json
     run "$worker" check --config c.json
     [ "$status" -eq 3 ]
+    printf '%s\n' '[PAD]' '[UNK]' '[CLS]' '[SEP]' '[MASK]' a >few.txt
+    echo '{"model": "bert-tiny", "dataset": "squad-slice", "vocab": "few.txt"}' >c.json
+    run "$worker" check --config c.json
+    [ "$status" -eq 3 ]
+    [[ "$output" == *"few.txt: error: the vocabulary has 6 tokens, the model's embedding 30522 rows"* ]]
     echo '{"strategy": "fsdp", "nodes": 3000, "tasks_per_node": 1}' >c.json
     run "$worker" check --config c.json
     [ "$status" -eq 3 ]

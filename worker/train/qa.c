@@ -122,6 +122,8 @@ static int check_vocab(const char *path, long long vocab_size, struct hg_err *er
         hg_fs_check_file(path, err) == 0 ? wk_wordpiece_load(path, err) : NULL;
     int rc = wp ? wk_wordpiece_check_size(wp, (size_t)vocab_size, err) : -1;
 
+    if (wp && rc < 0)
+        hg_err_at(err, path, "");
     wk_wordpiece_free(wp);
     return rc;
 }
