@@ -108,7 +108,7 @@ static int save(const struct hg_rundir *rd, const char *path, struct hg_collect_
     int rc = hg_fs_mkdirs(tables, 0700, err);
 
     if (rc == 0)
-        rc = hg_fs_part_begin(path, 0644, &s.part, err);
+        rc = hg_fs_part_begin(path, 0600, &s.part, err);
     if (rc == 0 && (save_head(rd, &s, err) < 0 || save_entries(rd, &s, count, err) < 0))
         rc = -1;
     hg_buf_puts(&s.text, s.n ? "\n  ]\n}\n" : "]\n}\n");
