@@ -15,10 +15,12 @@
 
 static void print_warning(const char *line)
 {
-    struct hg_buf out = HG_BUF_INIT;
+    struct hg_buf clean = HG_BUF_INIT, out = HG_BUF_INIT;
 
-    hg_colour_append_message(STDERR_FILENO, line, strlen(line), &out);
+    hg_text_escape_lines(line, strlen(line), &clean);
+    hg_colour_append_message(STDERR_FILENO, hg_buf_str(&clean), clean.len, &out);
     fprintf(stderr, "%s\n", hg_buf_str(&out));
+    hg_buf_done(&clean);
     hg_buf_done(&out);
 }
 

@@ -383,6 +383,13 @@ bad_names() {
         '[.tables[].points[].column.strategy] | unique == ([$set[0].results[].cell.strategy] | unique)'
 }
 
+@test "an apostrophe before what looks like a number stands within its quotes" {
+    set_of '{"cell": {"nodes": 1, "strategy": " 1"}, "train_s": 3}, {"cell": {"nodes": 2, "strategy": "1.10"}, "train_s": 2}' >set.json
+    "$hpcgrid" report set.json -f csv >csv
+    python3 -c 'import csv; print([r["strategy"] for r in csv.DictReader(open("csv", newline=""))])' >got
+    diff got - <<<"[\"' 1\", \"'1.10\"]"
+}
+
 @test "what programs read arrives byte for byte, and steers no terminal" {
     bad_names >set.json
     for words in "--format csv" "--format json" "--format md"; do
