@@ -54,8 +54,7 @@ static void tell_invalid(const json_t *entry)
     const json_t *error = json_object_get(entry, "error");
 
     if (strcmp(json_string_value(json_object_get(entry, "status")), "invalid") == 0)
-        fprintf(stderr, "hpcgrid: warning: %s\n",
-                json_string_value(json_object_get(error, "message")));
+        hg_warn("%s", json_string_value(json_object_get(error, "message")));
 }
 
 static int save_entry(void *context, json_t *entry, char *file, struct hg_err *err)
