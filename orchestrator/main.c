@@ -194,6 +194,18 @@ static int finish_output(struct hg_errs *errs)
                   : hg_err_sys(hg_errs_next(errs), "cannot write the output");
 }
 
+/* A crash must leave no core file: it would hold the environment of the shell, and that of a rank's program, which inherits the
+ * limit, gigabytes. A program that needs one can raise its limit again. */
+static void no_core_files(void)
+{
+    struct rlimit core;
+
+    if (getrlimit(RLIMIT_CORE, &core) == 0) {
+        core.rlim_cur = 0;
+        setrlimit(RLIMIT_CORE, &core);
+    }
+}
+
 int main(int argc, char **argv)
 {
     struct hg_errs errs = HG_ERRS_INIT;
@@ -202,6 +214,7 @@ int main(int argc, char **argv)
     int rc;
 
     hg_fs_hold_streams();
+    no_core_files();
     signal(SIGPIPE, SIG_IGN);
     hg_log_set_name("hpcgrid");
     hg_bar_allow(true);

@@ -23,6 +23,10 @@ bool hg_colour_set(const char *when);
 const char *hg_colour_start(int fd, enum hg_colour colour);
 const char *hg_colour_stop(int fd);
 
+/* Append a text that may have such colours for the descriptor in it; whatever else could steer a terminal is shown instead
+ * (hg_text_escape_lines). */
+void hg_colour_append_clean(int fd, const char *text, struct hg_buf *out);
+
 /* Append a line of n bytes; the first "error:" or "warning:" in it is coloured. */
 void hg_colour_append_message(int fd, const char *line, size_t n, struct hg_buf *out);
 

@@ -22,24 +22,40 @@ static void dump_special(unsigned char c, struct hg_buf *out)
         hg_buf_printf(out, "\\u%04x", c);
 }
 
-void hg_json_dump_string(const char *s, size_t n, struct hg_buf *out)
+/* The canonical form has no choice of what is escaped. */
+static void dump_string(const char *s, size_t n, bool canonical, struct hg_buf *out)
 {
     size_t plain = 0; /* characters before i that stand for themselves, not yet appended */
 
     hg_buf_append(out, "\"", 1);
     for (size_t i = 0; i < n; i++) {
         unsigned char c = (unsigned char)s[i];
+        bool special = c < 0x20 || c == '"' || c == '\\';
+        size_t control = special || canonical || (c < 0xc2 && c != 0x7f) || (c > 0xc2 && c < 0xd8)
+                             ? 0
+                             : hg_text_control(s + i);
+        uint32_t cp = c;
 
-        if (c >= 0x20 && c != '"' && c != '\\') {
+        if (!special && !control) {
             plain++;
             continue;
         }
         hg_buf_append(out, s + i - plain, plain);
         plain = 0;
-        dump_special(c, out);
+        if (special) {
+            dump_special(c, out);
+        } else {
+            i += hg_text_utf8_next(s + i, &cp) - 1;
+            hg_buf_printf(out, "\\u%04x", (unsigned)cp);
+        }
     }
     hg_buf_append(out, s + n - plain, plain);
     hg_buf_append(out, "\"", 1);
+}
+
+void hg_json_dump_string(const char *s, size_t n, struct hg_buf *out)
+{
+    dump_string(s, n, false, out);
 }
 
 /* UTF-16 order of two UTF-8 strings: as bytes, but that U+E000..U+FFFF (lead bytes EE, EF) sort
@@ -83,7 +99,7 @@ static void dump_member(const struct dump *d, const char *key, const json_t *val
     if (!first)
         hg_buf_puts(d->out, ",");
     dump_newline(d, depth);
-    hg_json_dump_string(key, strlen(key), d->out);
+    dump_string(key, strlen(key), d->flags & HG_JSON_SORT, d->out);
     hg_buf_puts(d->out, d->flags & HG_JSON_INDENT ? ": " : ":");
     dump_value(d, value, depth);
 }
@@ -207,7 +223,8 @@ static void dump_value(const struct dump *d, const json_t *value, int depth)
         dump_array(d, value, depth);
         break;
     case JSON_STRING:
-        hg_json_dump_string(json_string_value(value), json_string_length(value), d->out);
+        dump_string(json_string_value(value), json_string_length(value), d->flags & HG_JSON_SORT,
+                    d->out);
         break;
     case JSON_INTEGER:
         dump_integer(d, json_integer_value(value));
@@ -248,7 +265,7 @@ int hg_json_save(const char *path, const json_t *value, struct hg_err *err)
 
     hg_json_dump(value, HG_JSON_INDENT, &text);
     hg_buf_puts(&text, "\n");
-    rc = hg_fs_replace(path, text.data, text.len, 0644, err);
+    rc = hg_fs_replace(path, text.data, text.len, 0600, err);
     hg_buf_done(&text);
     return rc;
 }

@@ -28,10 +28,11 @@ void hg_json_dump_piece(const json_t *value, int depth, struct hg_buf *out);
 /* Order of two member names in the canonical form: below, at or above 0. */
 int hg_json_compare_keys(const char *a, const char *b);
 
-/* Append a JSON string with its quotes. */
+/* Append a JSON string with its quotes. In every form but the canonical one all that could steer a terminal (hg_text_control) is
+ * written as \uXXXX, however it is shown. */
 void hg_json_dump_string(const char *s, size_t n, struct hg_buf *out);
 
-/* Indented, newline at the end, replaced as a whole (hg_fs_replace), mode 0644. */
+/* Indented, newline at the end, replaced as a whole (hg_fs_replace), mode 0600. */
 int hg_json_save(const char *path, const json_t *value, struct hg_err *err);
 
 /* A string of any bytes, such as a message that was cut or a file name: those that are not UTF-8

@@ -65,7 +65,7 @@ static void put(enum hg_log_level level, struct hg_buf *line)
 
 void hg_log(enum hg_log_level level, const char *fmt, ...)
 {
-    struct hg_buf line = HG_BUF_INIT;
+    struct hg_buf line = HG_BUF_INIT, text = HG_BUF_INIT;
     int sys = errno;
     size_t start;
     va_list ap;
@@ -81,10 +81,12 @@ void hg_log(enum hg_log_level level, const char *fmt, ...)
         hg_buf_puts(&line, "error: ");
     start = line.len;
     va_start(ap, fmt);
-    hg_buf_vprintf(&line, fmt, ap);
+    hg_buf_vprintf(&text, fmt, ap);
     va_end(ap);
+    hg_colour_append_clean(STDERR_FILENO, hg_buf_str(&text), &line);
+    hg_buf_done(&text);
     if (listener && level == HG_LOG_WARN)
-        listener(line.data + start);
+        listener(hg_buf_str(&line) + start);
     if (diverted)
         diverted(hg_buf_str(&line));
     else

@@ -272,18 +272,45 @@ bool hg_text_ends_with(const char *text, const char *end)
     return n >= m && strcmp(text + n - m, end) == 0;
 }
 
+size_t hg_text_control(const char *text)
+{
+    uint32_t cp;
+    size_t n = hg_text_utf8_next(text, &cp);
+    unsigned char first = (unsigned char)text[0];
+
+    if (n == 1)
+        return first < 0x20 || (first >= 0x7f && first < 0xa0);
+    return cp < 0xa0 || cp == 0x61c || cp == 0x200e || cp == 0x200f ||
+                   (cp >= 0x2028 && cp <= 0x202e) || (cp >= 0x2066 && cp <= 0x2069) ||
+                   cp == 0xfeff || cp == 0xfffe || cp == 0xffff
+               ? n
+               : 0;
+}
+
 void hg_text_escape(const char *text, size_t n, struct hg_buf *out)
 {
-    for (size_t i = 0; i < n; i++) {
-        unsigned char c = (unsigned char)text[i];
+    for (size_t i = 0, len; i < n; i += len) {
+        uint32_t cp;
+        size_t control = hg_text_control(text + i);
 
-        if (c == 0xc2 && i + 1 < n && (unsigned char)text[i + 1] < 0xa0)
-            c = (unsigned char)text[++i];
-        else if (c >= 0x20 && c != 0x7f) {
-            hg_buf_append(out, text + i, 1);
-            continue;
-        }
-        hg_buf_printf(out, "\\x%02x", c);
+        len = hg_text_utf8_next(text + i, &cp);
+        if (!control || control > n - i)
+            hg_buf_append(out, text + i, len < n - i ? len : n - i);
+        else
+            hg_buf_printf(out, len > 1 && cp >= 0x100 ? "\\u%04x" : "\\x%02x",
+                          len > 1 ? (unsigned)cp : (unsigned char)text[i]);
+    }
+}
+
+void hg_text_escape_lines(const char *text, size_t n, struct hg_buf *out)
+{
+    for (const char *end = text + n, *stop; text < end; text = stop + 1) {
+        stop = text;
+        while (stop < end && !(*stop && strchr("\n\r\t", *stop)))
+            stop++;
+        hg_text_escape(text, (size_t)(stop - text), out);
+        if (stop < end && !(*stop == '\r' && stop + 1 < end && stop[1] == '\n'))
+            hg_buf_append(out, *stop == '\t' ? "\t" : "\n", 1);
     }
 }
 

@@ -54,9 +54,17 @@ void hg_text_quote_if_needed(const char *word, struct hg_buf *out);
 
 bool hg_text_ends_with(const char *text, const char *end);
 
-/* Append n bytes of a text; control characters, also the two-byte ones of UTF-8, become "\x1b": what comes from outside must not
- * steer a terminal. */
+/* Does the text, which is not at its end, begin with something that steers what shows it: a control character (also those of two bytes
+ * in UTF-8, and such a byte by itself), one that changes the direction of writing, a separator of lines, or U+FFFE or U+FFFF, which XML
+ * forbids? Returns its length, else 0. */
+size_t hg_text_control(const char *text);
+
+/* Append n bytes of a text that ends with NUL there or later; those characters become "\x1b" or "\u202e": what comes from outside must
+ * not steer a terminal. */
 void hg_text_escape(const char *text, size_t n, struct hg_buf *out);
+
+/* The same, but tabs stay, and so do ends of lines, which a carriage return is, too. */
+void hg_text_escape_lines(const char *text, size_t n, struct hg_buf *out);
 
 /* Sets err to INPUT, "0 is out of range; 1 to 64". Returns -1. */
 int hg_text_out_of_range(double v, double min, double max, struct hg_err *err);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/cells.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,15 +9,18 @@
 #include "base/text.h"
 #include "matrix/grid.h"
 #include "plan/batch.h"
+#include "typeset/plain.h"
 
 #define SKIPS_SHOWN 20
 
 static void print_warning(const char *line)
 {
-    struct hg_buf out = HG_BUF_INIT;
+    struct hg_buf clean = HG_BUF_INIT, out = HG_BUF_INIT;
 
-    hg_colour_append_message(STDERR_FILENO, line, strlen(line), &out);
+    hg_text_escape_lines(line, strlen(line), &clean);
+    hg_colour_append_message(STDERR_FILENO, hg_buf_str(&clean), clean.len, &out);
     fprintf(stderr, "%s\n", hg_buf_str(&out));
+    hg_buf_done(&clean);
     hg_buf_done(&out);
 }
 
@@ -61,17 +63,16 @@ const char *hg_cells_fate_name(enum hg_cell_fate fate)
 
 void hg_cells_show_value(const json_t *value, struct hg_buf *out)
 {
-    size_t start = out->len;
+    struct hg_buf text = HG_BUF_INIT;
 
     if (json_is_string(value))
-        hg_buf_puts(out, json_string_value(value));
+        hg_buf_puts(&text, json_string_value(value));
     else if (value)
-        hg_json_dump(value, HG_JSON_COMPACT, out);
+        hg_json_dump(value, HG_JSON_COMPACT, &text);
     else
-        hg_buf_puts(out, "-");
-    for (size_t i = start; i < out->len; i++)
-        if (iscntrl((unsigned char)out->data[i]))
-            out->data[i] = '?'; /* no escape sequence reaches a terminal */
+        hg_buf_puts(&text, "-");
+    hg_clean_append(hg_buf_str(&text), 0, out);
+    hg_buf_done(&text);
 }
 
 /* ---- Counts ---- */

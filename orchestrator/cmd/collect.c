@@ -54,8 +54,7 @@ static void tell_invalid(const json_t *entry)
     const json_t *error = json_object_get(entry, "error");
 
     if (strcmp(json_string_value(json_object_get(entry, "status")), "invalid") == 0)
-        fprintf(stderr, "hpcgrid: warning: %s\n",
-                json_string_value(json_object_get(error, "message")));
+        hg_warn("%s", json_string_value(json_object_get(error, "message")));
 }
 
 static int save_entry(void *context, json_t *entry, char *file, struct hg_err *err)
@@ -108,7 +107,7 @@ static int save(const struct hg_rundir *rd, const char *path, struct hg_collect_
     int rc = hg_fs_mkdirs(tables, 0700, err);
 
     if (rc == 0)
-        rc = hg_fs_part_begin(path, 0644, &s.part, err);
+        rc = hg_fs_part_begin(path, 0600, &s.part, err);
     if (rc == 0 && (save_head(rd, &s, err) < 0 || save_entries(rd, &s, count, err) < 0))
         rc = -1;
     hg_buf_puts(&s.text, s.n ? "\n  ]\n}\n" : "]\n}\n");

@@ -42,8 +42,15 @@ static void put_line(const char *line, size_t n, struct hg_buf *out)
 
     while (shown && shown < n && ((unsigned char)line[shown] & 0xc0) == 0x80)
         shown--; /* not within a character */
-    for (size_t i = 0; i < shown; i++)
-        hg_buf_append(out, iscntrl((unsigned char)line[i]) ? " " : &line[i], 1);
+    for (size_t i = 0, n_bytes; i < shown; i += n_bytes) {
+        uint32_t cp;
+
+        n_bytes = hg_text_utf8_next(line + i, &cp);
+        if (hg_text_control(line + i))
+            hg_buf_puts(out, " ");
+        else
+            hg_buf_append(out, line + i, n_bytes < shown - i ? n_bytes : shown - i);
+    }
     hg_buf_puts(out, shown < n ? "..." : "");
 }
 

@@ -9,6 +9,7 @@
 #include "cmd/cmd.h"
 #include "cmd/picks.h"
 #include "cmd/options.h"
+#include "cmd/print.h"
 #include "cmd/session.h"
 #include "cmd/signals.h"
 #include "drive/drive.h"
@@ -141,7 +142,7 @@ static void tell_file(const struct attempt *a, const char *name)
 static int print_from(const struct attempt *a, const char *name, off_t *at, bool head,
                       struct hg_err *err)
 {
-    static char chunk[CHUNK];
+    static char chunk[CHUNK + 1]; /* ends with NUL */
     struct hg_attempt_file file;
     int rc = hg_attempt_open(a->group, a->files, name, &file, err);
     ssize_t n = 0;
@@ -156,8 +157,11 @@ static int print_from(const struct attempt *a, const char *name, off_t *at, bool
         *at = tail_start(file.fd, file.begin, end, lines);
     while (*at < end &&
            (n = pread(file.fd, chunk, end - *at < CHUNK ? (size_t)(end - *at) : CHUNK, *at)) > 0 &&
-           fwrite(chunk, 1, (size_t)n, stdout))
+           !ferror(stdout)) {
+        chunk[n] = '\0';
+        hg_print_raw(chunk, (size_t)n);
         *at += n;
+    }
     close(file.fd);
     fflush(stdout);
     return n < 0 ? hg_err_sys(err, "cannot read %s", name) : 0;

@@ -12,6 +12,7 @@
 #include "base/fs.h"
 #include "base/jsonlist.h"
 #include "cmd/options.h"
+#include "cmd/print.h"
 #include "drive/overlay.h"
 #include "plan/batch.h"
 #include "plan/files.h"
@@ -241,7 +242,7 @@ static int put_stdout(void *context, const char *text, size_t len, struct hg_err
 {
     (void)context;
     (void)err; /* main reports a failure when it closes it */
-    fwrite(text, 1, len, stdout);
+    hg_print_raw(text, len);
     return 0;
 }
 

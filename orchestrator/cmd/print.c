@@ -3,8 +3,10 @@
 
 #include <stdio.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "base/json.h"
+#include "base/text.h"
 
 #define WIDTH_MIN 40
 
@@ -67,6 +69,19 @@ void hg_print_finish(const struct hg_errs *errs, bool asked)
     hg_print_json(NULL);
     json_decref(warnings);
     warnings = NULL;
+}
+
+void hg_print_raw(const char *text, size_t n)
+{
+    struct hg_buf shown = HG_BUF_INIT;
+
+    if (isatty(STDOUT_FILENO)) {
+        hg_text_escape_lines(text, n, &shown);
+        text = hg_buf_str(&shown);
+        n = shown.len;
+    }
+    fwrite(text, 1, n, stdout);
+    hg_buf_done(&shown);
 }
 
 size_t hg_print_width(int fd)

@@ -18,6 +18,10 @@ void hg_print_warning(const char *text);
  * asked: --json was given; then there is an object even if the command failed before it had an answer. */
 void hg_print_finish(const struct hg_errs *errs, bool asked);
 
+/* Print what is not made for people: CSV, a log. It arrives byte for byte, but on a terminal what could steer it is shown instead
+ * (hg_text_escape_lines). text[n] is NUL. */
+void hg_print_raw(const char *text, size_t n);
+
 /* Columns of the terminal at a descriptor; 0: not a terminal, or narrower than 40. */
 size_t hg_print_width(int fd);
 

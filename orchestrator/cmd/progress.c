@@ -233,7 +233,7 @@ static int report_many(const struct hg_session *s, struct hg_buf *text, struct h
     struct hg_many *m = hg_cmd_many_run(&s->rd, hg_drive_state(s->drive), NULL, false, err);
     int rc = m ? 0 : err->code ? -1 : 2;
 
-    if (rc == 0 && (hg_report_forget(s->rd.path, err) < 0 || hg_fs_mkdirs(tables, 0755, err) < 0 ||
+    if (rc == 0 && (hg_report_forget(s->rd.path, err) < 0 || hg_fs_mkdirs(tables, 0700, err) < 0 ||
                     hg_cmd_many_write(m, path, err) < 0))
         rc = -1;
     if (rc == 0) {

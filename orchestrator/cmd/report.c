@@ -323,6 +323,16 @@ static int render(const struct hg_report *r, const struct input *in, struct hg_b
     return hg_errs_add(errs, &err);
 }
 
+static void print_form(const struct hg_buf *text)
+{
+    bool coloured = !template_path && !csv_kind && strcmp(format, "text") == 0;
+
+    if (coloured) /* clean but for its colours */
+        fwrite(hg_buf_str(text), 1, text->len, stdout);
+    else
+        hg_print_raw(hg_buf_str(text), text->len);
+}
+
 static int write_form(const struct hg_report *r, const struct input *in, struct hg_errs *errs)
 {
     struct hg_buf text = HG_BUF_INIT;
@@ -332,7 +342,7 @@ static int write_form(const struct hg_report *r, const struct input *in, struct 
     if (rc == 0 && out_path)
         rc = hg_fs_replace(out_path, hg_buf_str(&text), text.len, 0644, &err);
     else if (rc == 0)
-        fwrite(hg_buf_str(&text), 1, text.len, stdout);
+        print_form(&text);
     hg_buf_done(&text);
     if (in->tables && hg_report_save(r, in->tables, &(struct hg_err)HG_ERR_INIT) < 0)
         hg_warn("cannot write to %s: the report is not saved there", in->tables);
@@ -407,7 +417,7 @@ static int write_digest(struct hg_many *m, int argc, char **argv, struct hg_err 
     if (out_path)
         rc = hg_fs_replace(out_path, hg_buf_str(&text), text.len, 0644, err);
     else
-        fwrite(hg_buf_str(&text), 1, text.len, stdout);
+        print_form(&text);
     hg_page_done(&page);
     hg_buf_done(&text);
     return rc;

@@ -169,9 +169,12 @@ static void print_why(const struct view *v)
 {
     for (size_t i = 0; i < v->n_why; i++) {
         const struct hg_reason *reason = hg_reason_find(v->why[i].text);
+        struct hg_buf text = HG_BUF_INIT;
 
-        printf("  %zu wait: %s%s%s%s\n", v->why[i].n, v->why[i].text, *reason->name ? " (" : "",
+        hg_text_escape(v->why[i].text, strlen(v->why[i].text), &text);
+        printf("  %zu wait: %s%s%s%s\n", v->why[i].n, hg_buf_str(&text), *reason->name ? " (" : "",
                *reason->name ? reason->text : "", *reason->name ? ")" : "");
+        hg_buf_done(&text);
     }
 }
 
@@ -260,7 +263,8 @@ static void print_cell(const struct view *v, int batch, uint32_t line, size_t wi
                   hg_state_stop(STDOUT_FILENO, cell->state), hg_cell_is_held(cell) ? " held" : "");
     if (show_ids)
         hg_buf_printf(&shown, " %s", hg_picks_id(&v->picks, batch, line));
-    hg_buf_printf(&shown, "%s%s", *text ? " " : "", text);
+    hg_buf_puts(&shown, *text ? " " : "");
+    hg_text_escape(text, strlen(text), &shown);
     puts(hg_buf_str(&shown));
     hg_buf_done(&name);
     hg_buf_done(&shown);

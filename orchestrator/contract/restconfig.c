@@ -32,6 +32,19 @@ static void check_url(const struct hg_json_doc *doc, const json_t *value, const 
         hg_err_hint(hg_json_error(doc, pointer, errs, "%s", err.text), "%s", err.hint);
 }
 
+/* It stands in a header of each request, and nothing may stand behind it. */
+static void check_user(const struct hg_json_doc *doc, const json_t *value, const char *pointer,
+                       struct hg_errs *errs)
+{
+    const char *user = json_string_value(value);
+
+    for (const char *p = user; p && *p; p++)
+        if ((unsigned char)*p <= ' ' || *p == 127) {
+            hg_json_error(doc, pointer, errs, "\"%s\" is not the name of a user", user);
+            return;
+        }
+}
+
 /* Sites are shared: a file is named the same way wherever hpcgrid is started. */
 static void check_path(const struct hg_json_doc *doc, const json_t *value, const char *pointer,
                        struct hg_errs *errs)
@@ -54,7 +67,7 @@ const struct hg_field hg_rest_fields[] = {
           "`$SLURM_JWT`" },
     { "ca_file", HG_J_STRING, AT(ca_file), .check = check_path,
       .doc = "certificates to trust (PEM); absent: the system's" },
-    { "user", HG_J_STRING, AT(user),
+    { "user", HG_J_STRING, AT(user), .check = check_user,
       .doc = "the user's name at the cluster; absent: the one in the token" },
     { "api", HG_J_STRING, AT(api), .words = hg_rest_versions,
       .doc = "version of the API; absent: the newest that both sides know" },

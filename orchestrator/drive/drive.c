@@ -165,7 +165,7 @@ static void make_tasks(struct hg_drive *d)
 static int make_log_folder(const struct hg_drive *d, struct hg_err *err)
 {
     char *path = hg_rundir_path(&d->rd, "logs");
-    int rc = hg_fs_mkdirs(path, 0755, err);
+    int rc = hg_fs_mkdirs(path, 0700, err);
 
     free(path);
     return rc;

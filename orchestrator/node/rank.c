@@ -135,18 +135,6 @@ static void die_with_parent(void)
 
 /* ---- The program ---- */
 
-/* A crash must not leave a core file of gigabytes in the user's folder. A program that needs
- * one can raise its limit again. */
-static void no_core_files(void)
-{
-    struct rlimit core;
-
-    if (getrlimit(RLIMIT_CORE, &core) == 0) {
-        core.rlim_cur = 0;
-        setrlimit(RLIMIT_CORE, &core);
-    }
-}
-
 static int start(const struct rank *r, char *const *argv, struct hg_proc *proc, struct hg_err *err)
 {
     struct hg_proc_spec spec = HG_PROC_SPEC_INIT;
@@ -278,7 +266,6 @@ int hg_rank_run(const char *dir, char *const *argv, struct hg_err *err)
     if (load_env(dir, &r, err) == 0) {
         number_rank(&r);
         describe(&r);
-        no_core_files();
         code = run(&r, argv);
         if (save(&r, dir, err) < 0 && code == 0)
             code = EXIT_ENVIRONMENT;

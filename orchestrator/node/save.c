@@ -41,7 +41,7 @@ static json_t *save_least(const struct hg_outcome *o, const char *reason, int *r
     struct hg_buf text = HG_BUF_INIT;
 
     hg_seal_dump(least, HG_JSON_INDENT, &text);
-    *rc = hg_fs_replace(path, text.data, text.len, 0644, NULL);
+    *rc = hg_fs_replace(path, text.data, text.len, 0600, NULL);
     if (*rc < 0)
         *rc = hg_claim_use(o->dir, text.data, text.len, "result.json", NULL);
     hg_buf_done(&text);
@@ -87,7 +87,7 @@ static int save(const struct hg_outcome *o, json_t **result, struct hg_err *err)
 
     *result = hg_outcome_result(o);
     hg_seal_dump(*result, HG_JSON_INDENT, &text);
-    rc = hg_fs_replace(path, text.data, text.len, 0644, err);
+    rc = hg_fs_replace(path, text.data, text.len, 0600, err);
     hg_buf_done(&text);
     free(path);
     return rc;

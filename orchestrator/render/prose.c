@@ -34,7 +34,8 @@ static void append_name(const struct prose *w, const struct hg_table *t, size_t 
     struct hg_buf label = HG_BUF_INIT;
 
     hg_point_label(w->r, t, point, HG_LABEL_CASE, &label);
-    hg_buf_puts(w->out, strcmp(hg_buf_str(&label), "all") == 0 ? "the run" : hg_buf_str(&label));
+    hg_clean_append(strcmp(hg_buf_str(&label), "all") == 0 ? "the run" : hg_buf_str(&label), 0,
+                    w->out);
     if (!isnan(p->devices))
         hg_buf_printf(w->out, " on %.0f %s%s", p->devices, on_cores ? "core" : "GPU",
                       p->devices == 1 ? "" : "s");
@@ -100,8 +101,10 @@ static void append_comparison(const struct prose *w, const struct hg_table *t, s
 
     if (found)
         base_runs = runs_of(&base_table->points[base]);
-    if (!speed)
-        hg_buf_printf(w->out, "%s of ", w->r->metric);
+    if (!speed) {
+        hg_clean_append(w->r->metric, 0, w->out);
+        hg_buf_puts(w->out, " of ");
+    }
     append_name(w, t, point);
     hg_buf_puts(w->out, p->weak ? " has a scaled speedup of " : " is ");
     append_ratio(w, t, p, base_runs);
@@ -123,8 +126,11 @@ static void append_table(const struct prose *w, const struct hg_table *t)
     struct hg_buf title = HG_BUF_INIT;
 
     hg_table_title(w->r, t, &title);
-    if (title.len)
-        hg_buf_printf(w->out, "\n%s\n", hg_buf_str(&title));
+    if (title.len) {
+        hg_buf_puts(w->out, "\n");
+        hg_clean_append(hg_buf_str(&title), 0, w->out);
+        hg_buf_puts(w->out, "\n");
+    }
     hg_buf_done(&title);
     for (size_t i = 0; i < t->n_rows * t->n_columns; i++) {
         const struct hg_point *p = &t->points[i];
@@ -157,7 +163,8 @@ static void render(const struct hg_report *r, const struct hg_render_options *o,
         if (r->entries[i].config != SIZE_MAX)
             w.of_config[r->entries[i].config] = &r->entries[i];
     hg_method_format(r, &line);
-    hg_buf_printf(out, "%s: %s\n\n", r->title, hg_buf_str(&line));
+    hg_clean_append(r->title, 0, out);
+    hg_buf_printf(out, ": %s\n\n", hg_buf_str(&line));
     for (size_t i = 0; i < r->tables.n; i++)
         append_table(&w, &r->tables.items[i]);
     hg_buf_puts(out, "\n");

@@ -19,7 +19,7 @@ static int save_one(const struct hg_report *r, const struct hg_renderer *form, c
     int rc;
 
     form->render(r, &options, &text);
-    rc = hg_fs_replace(path, text.data, text.len, 0644, err);
+    rc = hg_fs_replace(path, text.data, text.len, 0600, err);
     free(path);
     hg_buf_done(&text);
     return rc;
@@ -43,7 +43,7 @@ static void make_page(const struct hg_report *r, const char *dir, struct hg_page
 int hg_report_save(const struct hg_report *r, const char *dir, struct hg_err *err)
 {
     struct hg_page page;
-    int rc = hg_fs_mkdirs(dir, 0755, err);
+    int rc = hg_fs_mkdirs(dir, 0700, err);
 
     make_page(r, dir, &page);
     for (size_t i = 0; hg_renderers[i] && rc == 0; i++)

@@ -55,7 +55,7 @@ static int open_file(struct hg_journal *j, const char *run_dir, struct hg_err *e
 {
     size_t used;
 
-    j->fd = open(j->path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644);
+    j->fd = open(j->path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (j->fd < 0)
         return hg_err_sys(err, "cannot write %s", j->path);
     if (hg_run_state_read(j->state, j->path, &used, err) < 0)

@@ -125,7 +125,7 @@ static int link_lock(struct hg_lock *lock, struct hg_err *err)
     lock->path = hg_str_printf("%s/lock.%u", lock->dir, lock->owner.number);
     hg_json_dump(json, HG_JSON_COMPACT, &text);
     hg_buf_puts(&text, "\n");
-    rc = hg_owner_link(tmp, lock->path, &text, 0644, &made, err);
+    rc = hg_owner_link(tmp, lock->path, &text, 0600, &made, err);
     lock->dev = made.st_dev;
     lock->ino = made.st_ino;
     json_decref(json);

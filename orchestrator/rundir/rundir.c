@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,6 +56,61 @@ static int check_private(const char *path, struct hg_err *err)
         return hg_err_hint(err, "chmod o-w %s", path);
     }
     return 0;
+}
+
+/* In a folder where everybody may create files, one of this name may be somebody else's, made in advance. */
+static int check_owner(const char *path, const char *parent, struct hg_err *err)
+{
+    struct stat st, above;
+
+    if (lstat(path, &st) < 0 || stat(parent, &above) < 0 || !(above.st_mode & S_IWOTH))
+        return 0;
+    if (!(above.st_mode & S_ISVTX) && strcmp(path, parent) != 0) {
+        hg_err_set(err, HG_E_ENV, "everybody can replace %s: its folder has mode %04o", path,
+                   (unsigned)(above.st_mode & 07777));
+        return hg_err_hint(err,
+                           "chmod o-w %s, or choose another place with --reports DIR or "
+                           "HPCGRID_REPORTS",
+                           parent);
+    }
+    if (st.st_uid == geteuid() || st.st_uid == 0)
+        return 0;
+    hg_err_set(err, HG_E_ENV, "%s belongs to user %u, and everybody can create it", path,
+               (unsigned)st.st_uid);
+    return hg_err_hint(err, "choose another place with --reports DIR or HPCGRID_REPORTS");
+}
+
+/* No other user may have made a part of this path, or be able to swap it. Members of a group that may write are trusted. */
+static int check_way(const char *dir, struct hg_err *err)
+{
+    char *path = hg_strdup(dir);
+    int rc = 0;
+
+    while (rc == 0 && path[0] && strcmp(path, "/") != 0) {
+        char *parent = hg_fs_dirname(path);
+
+        rc = check_owner(path, parent, err);
+        free(path);
+        path = parent;
+    }
+    free(path);
+    return rc;
+}
+
+/* The folder of all runs of a name as it is written, with its links, and where they lead. */
+static int check_place(const char *root, const char *dir, struct hg_err *err)
+{
+    char cwd[PATH_MAX];
+    char *written;
+    int rc;
+
+    if (root[0] != '/' && !getcwd(cwd, sizeof cwd))
+        return hg_err_sys(err, "cannot find the working directory");
+    written = root[0] == '/' ? hg_fs_join(root, hg_fs_basename(dir))
+                             : hg_str_printf("%s/%s/%s", cwd, root, hg_fs_basename(dir));
+    rc = check_way(written, err);
+    free(written);
+    return rc == 0 ? check_way(dir, err) : rc;
 }
 
 /* The highest run number in a folder of runs; 0 if there is none, -1 with err set. */
@@ -119,7 +175,7 @@ static int open_numbered(const char *dir, const char *name, int number, struct h
 int hg_rundir_newest(const char *root, const char *name, struct hg_rundir *rd, struct hg_err *err)
 {
     char *dir = runs_folder(root, name, err);
-    int number = dir ? newest_number(dir, err) : -1;
+    int number = dir && check_place(root, dir, err) == 0 ? newest_number(dir, err) : -1;
     int rc = -1;
 
     if (number == 0) {
@@ -167,7 +223,7 @@ int hg_rundir_create(const char *root, const char *name, int after, struct hg_ru
         return -1;
     if (hg_fs_mkdirs(dir, 0700, err) < 0)
         cannot_create(dir, err); /* the first error stays; this adds what to do */
-    else if (check_private(dir, err) == 0)
+    else if (check_private(dir, err) == 0 && check_place(root, dir, err) == 0)
         rc = claim_number(dir, (after < 0 ? newest_number(dir, err) : after) + 1, after >= 0, rd,
                           err);
     if (rc == 0) {

@@ -18,7 +18,7 @@ struct hg_rundir {
 };
 
 /* The newest run of a matrix name under root ("reports" unless HPCGRID_REPORTS or --reports is given). NOTFOUND if there
- * is none. */
+ * is none; ENV, here and below, if another user could have made the way to it, or can swap a part of it. */
 int hg_rundir_newest(const char *root, const char *name, struct hg_rundir *rd, struct hg_err *err);
 
 /* A new run, with the number behind that of the run `after` (0: there was none); 1 without a message if a run has that number

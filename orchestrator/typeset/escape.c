@@ -168,9 +168,10 @@ static bool is_misread(const struct hg_style *style, const char *text)
 
 void hg_csv_append_text(const struct hg_style *style, const char *text, struct hg_buf *out)
 {
-    if (is_misread(style, text))
-        hg_buf_puts(out, "'");
-    hg_csv_append(style, text, out);
+    char *marked = is_misread(style, text) ? hg_str_printf("'%s", text) : NULL;
+
+    hg_csv_append(style, marked ? marked : text, out); /* the apostrophe within the quotes */
+    free(marked);
 }
 
 void hg_csv_append_number(const struct hg_style *style, double v, struct hg_buf *out)

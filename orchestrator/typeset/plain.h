@@ -6,8 +6,8 @@
 
 #include "base/buf.h"
 
-/* Append a text whose control characters, and characters that change the direction of writing, became "?": a name cannot
- * rearrange what stands beside it. Cut to at most `columns` columns, with "…" at the end; 0: not cut. */
+/* Append a text whose control characters and the like (hg_text_control) became "?": a name cannot rearrange what stands beside it.
+ * Cut to at most `columns` columns, with "…" at the end; 0: not cut. */
 void hg_clean_append(const char *text, size_t columns, struct hg_buf *out);
 
 /* End a line. Trailing blanks are removed: they are invisible and make files differ. */

@@ -50,6 +50,15 @@ logs() { run --separate-stderr "$hpcgrid" logs "$@"; }
     [ "$output" = "$(seq 39 40)" ]
 }
 
+@test "a log arrives byte for byte, but steers no terminal" {
+    printf 'a\033]0;T\007b\r10 %%\r\n\tc\302\233m\000\n' >log
+    sed -i "s|seq \$0|cat $PWD/log|" "$run_dir/plan.json"
+    one 1
+    "$hpcgrid" logs talk n=40 --out | cmp - log
+    script -qec "$hpcgrid logs talk n=40 --out" /dev/null </dev/null | tr -d '\r' | tail -n 3 >shown
+    printf 'a\\x1b]0;T\\x07b\n10 %%\n\tc\\x9bm\\x00\n' | diff - shown
+}
+
 @test "the newest attempt, or the one that is asked for" {
     one 1
     sed -i 's/seq $0/echo again/' "$run_dir/plan.json"

@@ -348,14 +348,14 @@ PY
 bad_names() {
     jq -n '{schema: "hpcgrid-results/1", name: "a\u202eb_<i>&\u0007", baseline: {nodes: 1}, results: [
         ("\u05d0\u05d1\u05d2", "<script>alert(1)</script>", "=HYPERLINK(\"x\")", "+1+1", "-a", "@SUM(A1)", "\t=1", "\uff1d1+1", "\\input{x}", "$x_1^2$ 50% #~", "a|b`c`*d*[e](f)",
-         "\u001b[31mred", "a\nb\r\nc", "\u202etxt.exe", "\u2028x\u200f", "\"q\", 1", "\u0000"[0:0] + "plain", "{{title}}") as $s
+         "\u001b[31mred", "a\nb\r\nc", "\u202etxt.exe", "\u2028x\u200f", "\uffff\u009b31m", "\"q\", 1", "\u0000"[0:0] + "plain", "{{title}}") as $s
         | (1, 2) as $n | {cell: {nodes: $n, strategy: $s}, train_s: (10 / $n), wall_s: 11, init_s: 1, ranks: [{rank: 0, host: $s, real_s: 1}], env: {cpu: $s}}]}'
 }
 
 @test "bad names stay names in every form" {
     bad_names >set.json
     columns='--rows nodes --columns strategy'
-    for form in text md latex html; do
+    for form in text md latex html sentences; do
         "$hpcgrid" report set.json $columns --format $form >$form
         "$hpcgrid" report set.json --rows strategy --columns nodes --format $form >>$form
     done
@@ -364,10 +364,10 @@ bad_names() {
     "$hpcgrid" report set.json $columns --plot speedup --format gp >gp
     printf '{{title}}{{#results}}{{cell.strategy}}{{/results}}{{#facts}}{{value}}{{/facts}}' >t.txt
     "$hpcgrid" report set.json --template t.txt >template
-    for form in text md latex html gp template; do
+    for form in text md latex html sentences gp template; do
         [ -s $form ]
         # no control characters but ends of lines, nothing that turns what stands beside it
-        if LC_ALL=C.UTF-8 grep -nP '[\x00-\x08\x0b-\x1f\x7f]|[\x{200e}\x{200f}\x{202a}-\x{202e}\x{2066}-\x{2069}\x{2028}\x{2029}]' $form; then return 1; fi
+        if LC_ALL=C.UTF-8 grep -nP '[\x00-\x08\x0b-\x1f\x7f]|[\x{80}-\x{9f}\x{ffff}]|[\x{200e}\x{200f}\x{202a}-\x{202e}\x{2066}-\x{2069}\x{2028}\x{2029}]' $form; then return 1; fi
         grep -qF $'\xd7\x90\xd7\x91\xd7\x92' $form # letters stay what they are
     done
     [ "$(grep -o '<script' html | wc -l)" -eq 2 ] # one a page, its own
@@ -382,6 +382,30 @@ bad_names() {
     done
     "$hpcgrid" report set.json --format json | jq -se --slurpfile set set.json \
         '.[0] | [.tables[].points[].column.strategy] | unique == ([$set[0].results[].cell.strategy] | unique)'
+}
+
+@test "an apostrophe before what looks like a number stands within its quotes" {
+    set_of '{"cell": {"nodes": 1, "strategy": " 1"}, "train_s": 3}, {"cell": {"nodes": 2, "strategy": "1.10"}, "train_s": 2}' >set.json
+    "$hpcgrid" report set.json -f csv >csv
+    python3 -c 'import csv; print([r["strategy"] for r in csv.DictReader(open("csv", newline=""))])' >got
+    diff got - <<<"[\"' 1\", \"'1.10\"]"
+}
+
+@test "what programs read arrives byte for byte, and steers no terminal" {
+    bad_names >set.json
+    for words in "--format csv" "--format json" "--format md"; do
+        "$hpcgrid" report set.json $words >piped
+        script -qec "$hpcgrid report set.json $words" /dev/null </dev/null | sed 's/\r$//' >shown
+        if LC_ALL=C.UTF-8 grep -nP '[\x00-\x08\x0b-\x1f\x7f]|[\x{80}-\x{9f}\x{202e}]' shown; then return 1; fi
+        [ "$words" != "--format csv" ] || grep -q $'\033' piped
+    done
+    grep -q '^|' shown
+}
+
+@test "one who knows only XML can read every name" {
+    bad_names >set.json
+    "$hpcgrid" compare set.json set.json --format junit >junit.xml || [ $? -eq 1 ]
+    python3 -c 'import xml.etree.ElementTree as e; e.parse("junit.xml")'
 }
 
 # A run without Slurm: a plan written by hand, its cells run by the node side; the third fails, the

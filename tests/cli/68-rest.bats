@@ -96,6 +96,23 @@ END
     [ -s data/POST_slurm_v0.0.42_job_submit.asked ]
 }
 
+@test "an answer that is not HTTP leaves a submission open" {
+    middleman_stop
+    UPSTREAM=$T/data middleman noise job/submit 1
+    jq -nc --arg dir "$PWD" '{id: 1, op: "submit", job: {key: "0123456789abcdef0123456789abcdef", name: "cell", script: ($dir + "/run.sh"), work_dir: $dir,
+        output: ($dir + "/hg-0123456789abcdef0123456789abcdef")}}' >request
+    [ "$(rest "$(cat request)" | jq -r .error.code)" = ambiguous ]
+    [ -s data/POST_slurm_v0.0.42_job_submit.asked ]
+}
+
+@test "a name of a user adds no line to a request" {
+    for user in '"a\r\nX-Evil: 1"' '"a\nX-Evil: 1"' '"a b"'; do
+        CONFIG="{user: $user}" run rest '{"id":1,"op":"limits"}'
+        [ "$status" -eq 3 ]
+        [[ "$output" == *"/user: "*" is not the name of a user"* ]]
+    done
+}
+
 @test "jobs, also one whose index set is cut short and one that is completing" {
     rest '{"id":1,"op":"poll"}' | jq -c '.ok.jobs[] | [.key[:1], .job_id, .tasks, .state, .reason, .restarts, .exit_status, .submit_s, .start_s, .end_s]' >got
     diff got - <<'END'

@@ -8,7 +8,7 @@
  *   502     by HTTP 502 and a page                    page    by HTTP 200 and a page
  *   401     by HTTP 401 and an error of Slurm's      504     by HTTP 504 and an error of a gateway's
  *   reset   not at all, by a reset                    silent  never
- *   lost    as drop, and not handed on either
+ *   lost    as drop, and not handed on either        noise   by a line that is not HTTP
  * A message of Slurm's own has an empty first line; to libslurm, a page is no message at all.
  */
 #define _GNU_SOURCE
@@ -152,6 +152,8 @@ static void spoil(int fd, const char *mode, size_t len)
         send_all(fd, denied, sizeof denied - 1);
     else if (strcmp(mode, "504") == 0)
         send_all(fd, late, sizeof late - 1);
+    else if (strcmp(mode, "noise") == 0)
+        send_all(fd, "SSH-2.0-OpenSSH_9.2\r\n", 21);
     else if (strcmp(mode, "reset") == 0)
         setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
     else if (strcmp(mode, "silent") == 0)

@@ -22,6 +22,8 @@ for line in sys.stdin:
          "limits": {"max_array_size": 1001, "max_jobs": 10000, "min_job_age_s": 300, "ambiguous_s": 1, "message_timeout_s": 1,
                     "accounting": False, "version": "22.05.8", "cluster": "script"}}.get(op)
     if op == "submit":
+        with open(base + "requests", "a") as f:
+            f.write(json.dumps(q["job"]) + "\n")
         with open(base + "jobs", "a") as f:
             f.write(json.dumps({"key": q["job"]["key"], "tasks": q["job"].get("array", "0"), "job_id": 17 + len(jobs())}) + "\n")
         a = {"job_id": 16 + len(jobs()), "site": ""}

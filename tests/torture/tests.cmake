@@ -13,3 +13,7 @@ set_tests_properties(torture.locks PROPERTIES LABELS cli TIMEOUT 600 COST 60 ENV
 # faults.bats plays the group `faults`.
 add_test(NAME torture.training COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/torture/training --trials 4 --seed 1 kills calls flips)
 set_tests_properties(torture.training PROPERTIES LABELS worker TIMEOUT 600 COST 60 ENVIRONMENT "HPCGRID_BUILD=${PROJECT_BINARY_DIR}")
+add_test(NAME torture.values COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/torture/values --trials 600 --seed 1)
+set_tests_properties(torture.values PROPERTIES LABELS cli TIMEOUT 600 COST 60 ENVIRONMENT "HPCGRID_BUILD=${PROJECT_BINARY_DIR}")
+add_test(NAME torture.security COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/torture/security --trials 1 --seed 1)
+set_tests_properties(torture.security PROPERTIES LABELS cli TIMEOUT 600 COST 60 ENVIRONMENT "HPCGRID_BUILD=${PROJECT_BINARY_DIR}")

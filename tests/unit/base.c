@@ -38,11 +38,19 @@ static void test_first_error_wins_and_context_goes_in_front(void **state)
 static void test_control_characters_are_shown_not_sent(void **state)
 {
     struct hg_buf out = HG_BUF_INIT;
-    const char text[] = "a\x1b[2J\tb\x7f\xc2\x9b é";
+    const char text[] = "a\x1b[2J\tb\x7f\xc2\x9b é\u202e\u2028\x9b\xe9";
+    const char lines[] = "a\r\nb\rc\td\x1b\0e";
 
     (void)state;
     hg_text_escape(text, strlen(text), &out);
-    assert_string_equal(hg_buf_str(&out), "a\\x1b[2J\\x09b\\x7f\\x9b é");
+    assert_string_equal(hg_buf_str(&out), "a\\x1b[2J\\x09b\\x7f\\x9b é\\u202e\\u2028\\x9b\xe9");
+    hg_buf_clear(&out);
+    hg_text_escape_lines(lines, sizeof lines - 1, &out);
+    assert_string_equal(hg_buf_str(&out), "a\nb\nc\td\\x1b\\x00e");
+    hg_buf_clear(&out);
+    hg_json_dump_string(text, strlen(text), &out);
+    assert_string_equal(hg_buf_str(&out),
+                        "\"a\\u001b[2J\\tb\\u007f\\u009b é\\u202e\\u2028\x9b\xe9\"");
     hg_buf_done(&out);
 }
 

@@ -142,6 +142,48 @@ static void test_a_folder_that_everybody_can_write_is_refused(void **state)
     assert_non_null(strstr(err.hint, "chmod o-w"));
 }
 
+/* Another user made it first: only root can play that. */
+static void test_a_way_that_another_user_may_have_made_is_refused(void **state)
+{
+    enum { OTHER = 12345 };
+    struct hg_err err = HG_ERR_INIT;
+    struct hg_rundir rd;
+    char shared[128], reports[160], name[192], run[224], link[160];
+
+    (void)state;
+    snprintf(shared, sizeof shared, "%s/shared", root);
+    snprintf(reports, sizeof reports, "%s/reports", shared);
+    snprintf(name, sizeof name, "%s/m", reports);
+    snprintf(run, sizeof run, "%s/001", name);
+    snprintf(link, sizeof link, "%s/link", shared);
+    assert_int_equal(mkdir(shared, 0700), 0);
+    assert_int_equal(mkdir(reports, 0700), 0);
+    assert_int_equal(chmod(shared, 0777), 0); /* not sticky: anybody may swap reports for another */
+    assert_int_equal(hg_rundir_create(reports, "m", &rd, &err), -1);
+    assert_non_null(strstr(err.text, "everybody can replace"));
+    assert_non_null(strstr(err.hint, "chmod o-w"));
+    assert_int_equal(chmod(shared, 01777), 0);
+    err = (struct hg_err)HG_ERR_INIT;
+    assert_int_equal(hg_rundir_create(reports, "m", &rd, &err), 0);
+    hg_rundir_done(&rd);
+    if (geteuid() != 0)
+        return;
+    assert_int_equal(chown(reports, OTHER, OTHER), 0);
+    assert_int_equal(hg_rundir_create(reports, "m", &rd, &err), -1);
+    assert_non_null(strstr(err.text, "reports belongs to user 12345, and everybody can create it"));
+    err = (struct hg_err)HG_ERR_INIT;
+    assert_int_equal(hg_rundir_newest(reports, "m", &rd, &err), -1);
+    assert_int_equal(err.code, HG_E_ENV);
+    assert_int_equal(chown(reports, 0, 0), 0);
+    assert_int_equal(symlink(reports, link), 0);
+    assert_int_equal(hg_rundir_newest(link, "m", &rd, &err), 0); /* a link of one's own */
+    hg_rundir_done(&rd);
+    assert_int_equal(lchown(link, OTHER, OTHER), 0);
+    err = (struct hg_err)HG_ERR_INIT;
+    assert_int_equal(hg_rundir_newest(link, "m", &rd, &err), -1);
+    assert_non_null(strstr(err.text, "link belongs to user 12345"));
+}
+
 static void test_a_place_that_is_no_folder_names_the_place_and_the_next_step(void **state)
 {
     struct hg_err err = HG_ERR_INIT;
@@ -212,6 +254,7 @@ int main(void)
         cmocka_unit_test(test_many_at_once_get_different_numbers),
         cmocka_unit_test(test_many_at_once_that_want_one_run_make_one),
         cmocka_unit_test(test_a_folder_that_everybody_can_write_is_refused),
+        cmocka_unit_test(test_a_way_that_another_user_may_have_made_is_refused),
         cmocka_unit_test(test_a_place_that_is_no_folder_names_the_place_and_the_next_step),
         cmocka_unit_test(test_what_the_user_writes_finds_the_run),
         cmocka_unit_test(test_what_is_not_there_is_not_found),

@@ -132,7 +132,6 @@ static bool never_connected(struct http *http, CURLcode code)
     double ready_s = 0;
 
     switch (code) {
-    case CURLE_UNSUPPORTED_PROTOCOL:
     case CURLE_URL_MALFORMAT:
     case CURLE_COULDNT_RESOLVE_HOST:
     case CURLE_COULDNT_CONNECT:
@@ -140,6 +139,7 @@ static bool never_connected(struct http *http, CURLcode code)
     case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_CACERT_BADFILE:
         return true;
+    case CURLE_UNSUPPORTED_PROTOCOL: /* libcurl has no TLS; or the answer is not HTTP */
     case CURLE_OPERATION_TIMEDOUT:
         return curl_easy_getinfo(http->curl, tls ? CURLINFO_APPCONNECT_TIME : CURLINFO_CONNECT_TIME,
                                  &ready_s) == CURLE_OK &&
