@@ -284,7 +284,7 @@ static void offer_keys_of_list(const struct line *l)
 
 static void offer_value(const struct line *l, const struct hg_opt *o)
 {
-    if (offer_words(l, o))
+    if (!o->arg || offer_words(l, o)) /* a flag has no value */
         return;
     if (strcmp(o->arg, "SELECTOR") == 0 || strcmp(o->arg, "MEMBERS") == 0)
         offer_selector(l);

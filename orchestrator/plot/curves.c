@@ -130,11 +130,13 @@ void hg_plot_add_scaling(const struct hg_report *r, size_t table, enum hg_plot_k
     for (size_t s = 0; s < p->series.n; s++) {
         struct hg_plot_series *series = &p->series.items[s];
 
-        if (!more) /* nothing but the baseline: no curve */
-            series->points.n = series->dots.n = 0;
-        else
+        if (!more) { /* nothing but the baseline: no curve */
+            hg_plot_points_done(&series->points);
+            hg_plot_points_done(&series->dots);
+        } else {
             qsort(series->points.items, series->points.n, sizeof *series->points.items,
                   compare_points);
+        }
     }
     if (kind == HG_PLOT_SPEEDUP && more)
         add_predictions(r, t, p);

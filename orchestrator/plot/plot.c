@@ -87,7 +87,7 @@ void hg_plot_note(struct hg_plot *p, const char *text)
     p->note = longer;
 }
 
-static void free_points(struct hg_plot_points *points)
+void hg_plot_points_done(struct hg_plot_points *points)
 {
     for (size_t i = 0; i < points->n; i++) {
         free(points->items[i].label);
@@ -98,8 +98,8 @@ static void free_points(struct hg_plot_points *points)
 
 static void free_series(struct hg_plot_series *s)
 {
-    free_points(&s->points);
-    free_points(&s->dots);
+    hg_plot_points_done(&s->points);
+    hg_plot_points_done(&s->dots);
     free(s->prediction.tip);
     free(s->label);
 }

@@ -105,6 +105,8 @@ struct hg_plot *hg_plot_add(const struct hg_report *r, size_t table, enum hg_plo
                             const char *what, const char *x_title, const char *y_title,
                             struct hg_plots *plots);
 
+void hg_plot_points_done(struct hg_plot_points *points);
+
 /* The series of this name, added if it is new; not behind hg_plot_limit or hg_plot_drop_empty. */
 struct hg_plot_series *hg_plot_find_series(struct hg_plot *p, const char *label);
 

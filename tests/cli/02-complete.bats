@@ -77,6 +77,12 @@ offers() {
     done
 }
 
+@test "a flag with a value that it cannot have is completed by nothing" {
+    offers report --strict= =
+    run hpcgrid complete -- report --strict=
+    [ "$status" = 0 ]
+}
+
 @test "every value of an option that has words is taken by its command" {
     for form in $(hpcgrid complete -- report --format "" | cut -f 1); do
         hpcgrid report "$HPCGRID_SOURCE/reports/reference/lab-strategies.json" --format "$form" >/dev/null || [ $? -eq 1 ]

@@ -139,6 +139,21 @@ env: cannot list jobs of the accounting database: $URL does not answer like slur
 END
 }
 
+@test "a job without a number of its own is not believed" {
+    for number in 0 -1 1e300 4294967313 null '{"set": true}'; do
+        jq -c --argjson n "$number" '.jobs |= [.[0] | .array_job_id = $n | .job_id = $n]' "$HPCGRID_SOURCE/tests/data/rest/GET_slurm_v0.0.42_jobs.json" >data/GET_slurm_v0.0.42_jobs.json
+        rest '{"id":1,"op":"poll"}' | jq -r '"\(.error.code): \(.error.message)"'
+    done >got
+    diff got - <<'END'
+again: slurmrestd returns a job with the number 0
+again: slurmrestd returns a job with the number -1
+again: slurmrestd returns a job with the number 0
+again: slurmrestd returns a job with the number 4294967313
+again: slurmrestd returns a job with the number 0
+again: slurmrestd returns a job with the number 0
+END
+}
+
 @test "the accounting database" {
     rest '{"id":1,"op":"history","keys":["11111111111111111111111111111111"],"since_s":1}' |
         jq -c '.ok.jobs[] | [.key[:1], .job_id, .tasks, .state, .restarts, .exit_status]' | sort >got

@@ -121,3 +121,36 @@ again
 again
 END
 }
+
+@test "a table that was damaged on its way is not believed" {
+    # row JOB TASKS: a job as squeue prints it, with the delimiter that it was given; without -r nothing more
+    cat >row <<'END'
+[[ " $* " == *" -r "* ]] || exit 0
+delimiter=$(printf '%s' "$*" | grep -o '@[0-9a-f]*@' | head -1)
+for word in "$1" "$1" "$2" PENDING 0 0 1 0 0 Resources "" hg-0123456789abcdef0123456789abcdef x y; do printf '%s%s' "$word" "$delimiter"; done
+END
+    while read -r job tasks; do
+        command_is squeue "set -- '$job' '$tasks' \"\$@\"; $(cat row)"
+        agent '{"id":1,"op":"poll"}' | jq -r 'if .ok then .ok.jobs[0].job_id else "\(.error.code): \(.error.message)" end'
+    done >got <<'END'
+17 0
+0 0
+1x7 0
+99999999999 0
+-17 0
+17 0-x
+17 0-99999999
+END
+    diff got - <<'END'
+17
+again: cannot read what squeue prints: the job "0"
+again: cannot read what squeue prints: the job "1x7"
+again: cannot read what squeue prints: the job "99999999999"
+again: cannot read what squeue prints: the job "-17"
+again: cannot read what squeue prints: the index set "0-x"
+again: cannot read what squeue prints: the index set "0-99999999"
+END
+    command_is scontrol 'echo "MaxArraySize = 1001"; echo "MaxJobCount = 10000"; echo "MessageTimeout = 10 sec"'
+    agent '{"id":1,"op":"limits"}' | jq -r '"\(.error.code): \(.error.message)"' >got
+    diff got - <<<'again: cannot read what scontrol prints: its configuration has no MinJobAge'
+}

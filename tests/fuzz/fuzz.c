@@ -19,7 +19,8 @@ const char *__lsan_default_suppressions(void)
 
 const struct hg_fuzz_target *hg_fuzz_find(const char *name)
 {
-    const struct hg_fuzz_target *const lists[] = { hg_fuzz_orchestrator, hg_fuzz_worker };
+    const struct hg_fuzz_target *const lists[] = { hg_fuzz_orchestrator, hg_fuzz_agents,
+                                                   hg_fuzz_worker };
 
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         for (const struct hg_fuzz_target *t = lists[i]; t->name; t++)

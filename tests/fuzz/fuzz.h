@@ -15,7 +15,7 @@ struct hg_fuzz_target {
 };
 
 /* Each ends with an entry without a name. */
-extern const struct hg_fuzz_target hg_fuzz_orchestrator[], hg_fuzz_worker[];
+extern const struct hg_fuzz_target hg_fuzz_orchestrator[], hg_fuzz_agents[], hg_fuzz_worker[];
 
 /* NULL if there is none of that name. */
 const struct hg_fuzz_target *hg_fuzz_find(const char *name);

@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <fcntl.h>
 #include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/json.h"
+#include "base/seal.h"
+#include "base/tar.h"
+#include "cmd/commands.h"
 #include "fuzz.h"
 #include "matrix/cell.h"
 #include "matrix/matrix.h"
 #include "results/results.h"
 #include "matrix/select.h"
 #include "matrix/site.h"
+#include "plan/plan.h"
 #include "plan/template.h"
 #include "analysis/build.h"
 #include "render/mustache.h"
@@ -17,6 +24,7 @@
 #include "render/view.h"
 #include "typeset/escape.h"
 #include "rundir/events.h"
+#include "rundir/resultfile.h"
 
 /* ---- JSON ---- */
 
@@ -70,9 +78,11 @@ static void run_matrix(const char *text, size_t len)
     struct hg_cells_count count = { 0 };
     int n = 0;
 
-    if (m)
+    if (m &&
         hg_cells_walk(m, HG_CELLS_MEMBERS | HG_CELLS_ALL | HG_CELLS_ORIGINS, count_cell, &n, &count,
-                      &errs);
+                      &errs) == 0 &&
+        n < CELLS_MAX)
+        hg_plan_free(hg_plan_make(m, NULL, NULL, &errs));
     hg_cells_count_done(&count);
     hg_matrix_free(m);
     hg_fuzz_errors(&errs, NULL);
@@ -149,6 +159,104 @@ static void run_events(const char *text, size_t len)
     hg_fuzz_errors(&errs, &err);
 }
 
+/* The lines again, those that are objects without a checksum with the right one. */
+static void seal_lines(const char *text, size_t len, struct hg_buf *out)
+{
+    const char *end = text + len, *newline;
+
+    for (; text < end; text = newline + 1) {
+        json_t *record;
+
+        newline = memchr(text, '\n', (size_t)(end - text));
+        record = json_loadb(text, (size_t)((newline ? newline : end) - text), 0, NULL);
+        if (newline && json_object_size(record) && !json_object_get(record, "crc"))
+            hg_seal_dump(record, HG_JSON_COMPACT, out);
+        else
+            hg_buf_append(out, text, (size_t)((newline ? newline + 1 : end) - text));
+        json_decref(record);
+        if (!newline)
+            break;
+    }
+}
+
+static void run_journal(const char *text, size_t len)
+{
+    struct hg_errs errs = HG_ERRS_INIT;
+    struct hg_err err = HG_ERR_INIT;
+    struct hg_run_state *state = hg_run_state_create();
+    struct hg_buf lines = HG_BUF_INIT;
+    size_t used = 0;
+
+    seal_lines(text, len, &lines);
+    hg_run_state_fold(state, "fuzz", hg_buf_str(&lines), lines.len, &used, &err);
+    hg_fuzz_expect(used <= lines.len, "no more is read than there is");
+    hg_fuzz_expect(!used || lines.data[used - 1] == '\n', "whole lines are read");
+    hg_buf_done(&lines);
+    hg_run_state_free(state);
+    hg_fuzz_errors(&errs, &err);
+}
+
+/* A result of a program that hpcgrid does not know. */
+static void run_result(const char *text, size_t len)
+{
+    struct hg_errs errs = HG_ERRS_INIT;
+    struct hg_err err = HG_ERR_INIT;
+    bool diverged = false;
+    json_t *result = hg_resultfile_parse("fuzz", text, len, &diverged, &err);
+
+    hg_fuzz_expect(result || err.code, "what is refused has a reason");
+    if (result)
+        expect_round_trip(result);
+    json_decref(result);
+    hg_fuzz_errors(&errs, &err);
+}
+
+#define PART_MAX 65536
+
+struct archive {
+    int fd;
+    size_t size, files;
+    char last[HG_TAR_NAME_MAX];
+};
+
+static int read_member(void *context, const struct hg_tar_file *file)
+{
+    struct archive *a = context;
+    struct hg_buf content = HG_BUF_INIT;
+
+    hg_fuzz_expect(file->at <= a->size && file->size <= a->size - file->at,
+                   "a file is inside its archive");
+    if (file->size < PART_MAX)
+        hg_tar_read_part(a->fd, "fuzz", file->at, file->size, &content, NULL);
+    hg_buf_done(&content);
+    memcpy(a->last, file->name, sizeof a->last);
+    a->files++;
+    return 0;
+}
+
+/* A compacted group of attempts. */
+static void run_tar(const char *text, size_t len)
+{
+    const char *path = hg_fuzz_file(text, len);
+    struct archive a = { .fd = open(path, O_RDONLY | O_CLOEXEC), .size = len };
+    struct hg_errs errs = HG_ERRS_INIT;
+    struct hg_err err = HG_ERR_INIT;
+    struct hg_buf content = HG_BUF_INIT;
+    struct hg_tar_walk walk;
+    char named[HG_TAR_NAME_MAX + 64];
+
+    hg_fuzz_expect(a.fd >= 0, "the archive can be opened");
+    if (hg_tar_each(a.fd, path, read_member, &a, &walk, &err) == 0)
+        hg_fuzz_expect(walk.files == a.files, "all files are visited");
+    close(a.fd);
+    hg_errs_add(&errs, &err);
+    err = (struct hg_err)HG_ERR_INIT;
+    snprintf(named, sizeof named, "%s:%s", path, a.last);
+    hg_tar_read_named(named, PART_MAX, &content, &err);
+    hg_buf_done(&content);
+    hg_fuzz_errors(&errs, &err);
+}
+
 static void render(const struct hg_report *r)
 {
     const struct hg_render_options o = { .width = 80 };
@@ -218,6 +326,35 @@ static void run_mustache(const char *text, size_t len)
     hg_fuzz_errors(&errs, &err);
 }
 
+/* ---- What a shell completes ---- */
+
+#define WORDS_MAX 20
+
+/* A word a line; the last is being typed. */
+static void run_complete(const char *text, size_t len)
+{
+    const struct hg_cmd *complete = hg_commands_find("complete", NULL);
+    struct hg_errs errs = HG_ERRS_INIT;
+    struct hg_buf copy = HG_BUF_INIT;
+    char *words[WORDS_MAX + 1] = { NULL }, *save = NULL;
+    FILE *was = stdout, *null = fopen("/dev/null", "w");
+    int n = 0;
+
+    hg_fuzz_expect(complete && null, "the command is there");
+    hg_buf_append(&copy, text, len);
+    for (char *w = strtok_r((char *)hg_buf_str(&copy), "\n", &save); w && n < WORDS_MAX;
+         w = strtok_r(NULL, "\n", &save))
+        words[n++] = w;
+    stdout = null;
+    if (n)
+        complete->run(n, words, &errs);
+    stdout = was;
+    fclose(null);
+    hg_fuzz_expect(!errs.n, "nothing is wrong with a line that is being typed");
+    hg_buf_done(&copy);
+    hg_fuzz_errors(&errs, NULL);
+}
+
 const struct hg_fuzz_target hg_fuzz_orchestrator[] = {
     { "json", run_json },
     { "matrix", run_matrix },
@@ -225,7 +362,11 @@ const struct hg_fuzz_target hg_fuzz_orchestrator[] = {
     { "selector", run_selector },
     { "placeholders", run_placeholders },
     { "events", run_events },
+    { "journal", run_journal },
     { "results", run_results },
+    { "result", run_result },
+    { "tar", run_tar },
+    { "complete", run_complete },
     { "mustache", run_mustache },
     { NULL, NULL },
 };

@@ -5,17 +5,24 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/json.h"
 #include "data/features.h"
+#include "data/features_block.h"
 #include "data/gzfile.h"
 #include "data/idx.h"
 #include "data/squad.h"
 #include "data/squad_eval.h"
 #include "data/wordpiece.h"
 #include "fuzz.h"
+#include "models/models.h"
+#include "train/config.h"
 #include "train/safetensors.h"
+#include "train/weights.h"
 
 #define UNPACKED_MAX ((size_t)1 << 20)
-#define LENGTH 16 /* tokens of a sequence */
+#define LENGTH 16           /* tokens of a sequence */
+#define FEATURES_HEADER 104 /* bytes; data/features_block.c */
+#define FEATURES_LENGTH 100000
 
 /* ---- Bytes ---- */
 
@@ -71,9 +78,48 @@ static void run_safetensors(const char *text, size_t len)
         for (size_t i = 0; i < st.n; i++)
             read_tensor(&st, &st.tensors[i], &errs);
         wk_st_metadata(&st, "format");
+        wk_weights_in_parts(&st);
         wk_st_close(&st);
     }
+    hg_errs_add(&errs, &err);
+    err = (struct hg_err)HG_ERR_INIT;
+    wk_weights_check(hg_fuzz_file(text, len), wk_models[0].fixed, &err);
     hg_fuzz_errors(&errs, &err);
+}
+
+/* Ready features, with the checksum that belongs to them. */
+static void run_features(const char *text, size_t len)
+{
+    static const char key[] = "0123456789abcdef0123456789abcdef";
+    struct wk_features f = { .memory = hg_alloc(len + 1), .size = len };
+    void *memory = f.memory;
+    struct hg_errs errs = HG_ERRS_INIT;
+    struct hg_err err = HG_ERR_INIT;
+
+    memcpy(memory, text, len);
+    if (len >= FEATURES_HEADER)
+        wk_block_seal(&f, key);
+    if (wk_block_adopt(f.memory, len, key, &f, &err) == 0 && f.max_length < FEATURES_LENGTH) {
+        int32_t *ids = hg_alloc_zeroed((size_t)f.max_length + 1, 2 * sizeof *ids);
+
+        for (size_t i = 0; i < f.n; i++)
+            wk_feature_write(&f, i, ids, ids + f.max_length);
+        free(ids);
+    }
+    free(memory);
+    hg_fuzz_errors(&errs, &err);
+}
+
+/* The parameters of a cell. */
+static void run_config(const char *text, size_t len)
+{
+    struct wk_config config = { 0 };
+    struct hg_errs errs = HG_ERRS_INIT;
+
+    if (wk_config_load(hg_fuzz_file(text, len), &config, &errs) == 0)
+        json_decref(wk_config_encode(&config));
+    wk_config_done(&config);
+    hg_fuzz_errors(&errs, NULL);
 }
 
 /* ---- Texts ---- */
@@ -188,6 +234,8 @@ const struct hg_fuzz_target hg_fuzz_worker[] = {
     { "gzip", run_gzip },
     { "idx", run_idx },
     { "safetensors", run_safetensors },
+    { "features", run_features },
+    { "config", run_config },
     { "squad", run_squad },
     { "wordpiece", run_wordpiece },
     { "vocabulary", run_vocabulary },

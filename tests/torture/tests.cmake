@@ -1,19 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-# The short forms. A sanitizer has allocations of its own.
-if(NOT HPCGRID_SANITIZE)
+# The short forms.
+function(torture name label)
+    add_test(NAME torture.${name} COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/torture/${name} --seed 1 ${ARGN})
+    set_tests_properties(torture.${name} PROPERTIES LABELS ${label} TIMEOUT 600 COST 60 ENVIRONMENT "HPCGRID_BUILD=${PROJECT_BINARY_DIR}")
+endfunction()
+
+if(NOT HPCGRID_SANITIZE) # it has allocations of its own
     add_library(nomem MODULE torture/nomem.c)
     target_link_libraries(nomem PRIVATE hpcgrid_options)
-    add_test(NAME torture.calls COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/torture/calls --trials 5 --seed 1)
-    set_tests_properties(torture.calls PROPERTIES LABELS cli TIMEOUT 600 COST 120 ENVIRONMENT "HPCGRID_BUILD=${PROJECT_BINARY_DIR}")
+    torture(calls cli --trials 5)
 endif()
-add_test(NAME torture.kills COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/torture/kills --trials 5 --seed 1)
-set_tests_properties(torture.kills PROPERTIES LABELS cli TIMEOUT 600 COST 60 ENVIRONMENT "HPCGRID_BUILD=${PROJECT_BINARY_DIR}")
-add_test(NAME torture.locks COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/torture/locks --trials 2 --seed 1)
-set_tests_properties(torture.locks PROPERTIES LABELS cli TIMEOUT 600 COST 60 ENVIRONMENT "HPCGRID_BUILD=${PROJECT_BINARY_DIR}")
-# faults.bats plays the group `faults`.
-add_test(NAME torture.training COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/torture/training --trials 4 --seed 1 kills calls flips)
-set_tests_properties(torture.training PROPERTIES LABELS worker TIMEOUT 600 COST 60 ENVIRONMENT "HPCGRID_BUILD=${PROJECT_BINARY_DIR}")
-add_test(NAME torture.values COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/torture/values --trials 600 --seed 1)
-set_tests_properties(torture.values PROPERTIES LABELS cli TIMEOUT 600 COST 60 ENVIRONMENT "HPCGRID_BUILD=${PROJECT_BINARY_DIR}")
-add_test(NAME torture.security COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/torture/security --trials 1 --seed 1)
-set_tests_properties(torture.security PROPERTIES LABELS cli TIMEOUT 600 COST 60 ENVIRONMENT "HPCGRID_BUILD=${PROJECT_BINARY_DIR}")
+torture(kills cli --trials 5)
+torture(locks cli --trials 2)
+torture(training worker --trials 4 kills calls flips) # faults.bats plays the group `faults`
+torture(values cli --trials 600)
+torture(security cli --trials 1)
+torture(fuzz cli --trials 1 pipe sbatch rest files complete)

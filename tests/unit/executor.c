@@ -190,6 +190,58 @@ static void set_or_unset(const char *name, const char *value)
         unsetenv(name);
 }
 
+#define JOB "\"key\":\"k\",\"tasks\":\"0\",\"state\":\"PENDING\"}]}"
+#define JOBS "\"ok\":{\"jobs\":[{"
+
+static void test_an_answer_that_is_not_as_the_protocol_has_it_says_nothing(void **state)
+{
+    static const char *const answers[] = {
+        "\"ok\":{}",
+        "\"ok\":{\"jobs\":null}",
+        "\"ok\":{\"jobs\":[7]}",
+        JOBS JOB,
+        JOBS "\"job_id\":0," JOB,
+        JOBS "\"job_id\":\"17\"," JOB,
+        JOBS "\"job_id\":4294967313," JOB,
+        JOBS "\"job_id\":17,\"restarts\":-1," JOB,
+        JOBS "\"job_id\":17,\"exit_status\":1e9," JOB,
+        JOBS "\"job_id\":17,\"start_s\":1e300," JOB,
+        JOBS "\"job_id\":17,\"key\":\"k\",\"tasks\":\"0\"}]}",
+        JOBS "\"job_id\":17,\"key\":\"k\",\"tasks\":\"x\",\"state\":\"PENDING\"}]}",
+        "\"ok\":{\"jobs\":[],\"job_id\":1},\"error\":{\"code\":\"env\"}",
+        "\"error\":\"x\"",
+    };
+    const struct hg_executor *slurm = &hg_executor_slurm;
+    json_t *job = json_pack("{s:s}", "name", "x");
+
+    (void)state;
+    for (size_t i = 0; i < N_OF(answers); i++) {
+        char *script =
+            hg_str_printf("#!/bin/sh\nread line; echo '{\"id\":1,%s}'; read line\n", answers[i]);
+        struct hg_err submit = HG_ERR_INIT, poll = HG_ERR_INIT, limit = HG_ERR_INIT;
+        struct hg_executor_limits limits;
+        struct hg_executor_jobs jobs;
+        struct agent_fixture f;
+        struct hg_executor_session *x = open_agent(&f, script, 60);
+        uint32_t id;
+
+        assert_int_equal(slurm->submit(x, job, &id, &submit), -1);
+        assert_int_equal(submit.code, HG_E_AMBIGUOUS);
+        close_agent(&f, x);
+        x = open_agent(&f, script, 60);
+        assert_int_equal(slurm->poll(x, &jobs, &poll), -1);
+        assert_int_equal(poll.code, HG_E_AGAIN);
+        assert_int_equal(jobs.n, 0);
+        close_agent(&f, x);
+        x = open_agent(&f, script, 60);
+        assert_int_equal(slurm->limits(x, &limits, &limit), -1);
+        assert_int_equal(limit.code, HG_E_AGAIN);
+        close_agent(&f, x);
+        free(script);
+    }
+    json_decref(job);
+}
+
 static void test_a_transport_is_asked_for_by_variable_site_or_agent(void **state)
 {
     static const struct {
@@ -405,6 +457,7 @@ int main(void)
         cmocka_unit_test(test_agent_that_gives_no_answer_leaves_only_a_submission_in_doubt),
         cmocka_unit_test(test_agent_is_started_again_after_its_death),
         cmocka_unit_test(test_answers_of_the_agent_are_decoded),
+        cmocka_unit_test(test_an_answer_that_is_not_as_the_protocol_has_it_says_nothing),
         cmocka_unit_test(test_a_transport_is_asked_for_by_variable_site_or_agent),
         cmocka_unit_test(test_by_itself_the_first_agent_is_taken_that_fits),
         cmocka_unit_test(test_a_submission_is_sent_once_whatever_is_said_of_it),

@@ -2,6 +2,7 @@
 /* What squeue and sacct know about jobs: poll and history. */
 #include "slurm/cli/jobs.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,6 +80,23 @@ static uint32_t number(const char *text)
     return (uint32_t)strtoul(text, NULL, 10);
 }
 
+/* A job's number, up to this end; 0: it is not one. */
+static uint32_t job_number(const char *text, const char *ends)
+{
+    char *end;
+    unsigned long n = isdigit((unsigned char)*text) ? strtoul(text, &end, 10) : 0;
+
+    return n && n < UINT32_MAX && (!*end || strchr(ends, *end)) ? (uint32_t)n : 0;
+}
+
+/* What is printed is damaged, say by a program in between: the next time may be better. */
+static int strange(struct hg_agent_call *call, const char *program, const char *what,
+                   const char *text)
+{
+    return hg_err_set(&call->err, HG_E_AGAIN, "cannot read what %s prints: %s \"%.80s\"", program,
+                      what, text);
+}
+
 /* Seconds since 1970; 0 for N/A, Unknown, None. */
 static time_t moment(const char *text)
 {
@@ -90,7 +108,9 @@ static int wait_status(const char *text)
 {
     int code = 0, signal_number = 0;
 
-    return sscanf(text, "%d:%d", &code, &signal_number) == 2 ? code << 8 | signal_number : code;
+    if (sscanf(text, "%6d:%6d", &code, &signal_number) == 2)
+        return (code & 0xff) << 8 | (signal_number & 0x7f);
+    return code & 0xffff;
 }
 
 /* Slurm's commands print one word for a state with its flags. A word that is not a base state is a transition
@@ -236,8 +256,8 @@ static int add_record(struct hg_agent_call *call, struct queue *q, char *v[FIELD
     struct hg_ranges set = HG_RANGES_INIT;
     struct group *group = NULL;
 
-    if (hg_ranges_parse(tasks, TASK_MAX, &set, &call->err) < 0)
-        return -1;
+    if (hg_ranges_parse(tasks, TASK_MAX, &set, NULL) < 0)
+        return strange(call, "squeue", "the index set", tasks);
     r->tasks = tasks;
     if (!set.n || *v[Q_NODES]) /* it has started */
         json_array_append_new(q->jobs, hg_agent_record_encode(r));
@@ -271,16 +291,17 @@ static int add_job(struct hg_agent_call *call, void *context, char *v[FIELDS_MAX
         .state = state,
         .reason = reason_of(v[Q_REASON], v[Q_STATE], passing, &reason),
         .nodes = v[Q_NODES],
-        .job_id = number(array ? v[Q_ARRAY] : v[Q_JOB]),
+        .job_id = job_number(array ? v[Q_ARRAY] : v[Q_JOB], ""),
         .restarts = number(v[Q_RESTARTS]),
         .exit_status = wait_status(v[Q_EXIT]),
         .submit = moment(v[Q_SUBMIT]),
         .start = moment(v[Q_START]),
         .end = moment(v[Q_END]),
     };
-    if (array && !hg_agent_plain_set(v[Q_TASKS], &tasks))
-        rc = hg_err_set(&call->err, HG_E_BUG, "job %s: cannot read the index set \"%.200s\"",
-                        v[Q_JOB], v[Q_TASKS]);
+    if (!r.job_id)
+        rc = strange(call, "squeue", "the job", array ? v[Q_ARRAY] : v[Q_JOB]);
+    else if (array && !hg_agent_plain_set(v[Q_TASKS], &tasks))
+        rc = strange(call, "squeue", "the index set", v[Q_TASKS]);
     else
         rc = add_record(call, context, v, &r, hg_buf_str(&tasks));
     hg_buf_done(&tasks);
@@ -449,8 +470,8 @@ static int add_past(struct hg_agent_call *call, void *context, char *v[FIELDS_MA
     if (!hg_agent_find_key(v[H_NAME], key) || !json_object_get(past->keys, key))
         return 0;
     state = base_state(v[H_STATE], &passing);
-    if (set && !hg_agent_plain_set(set + 1, &tasks))
-        rc = hg_err_set(&call->err, HG_E_BUG, "job %s: cannot read its index set", v[H_JOB]);
+    if (!job_number(v[H_JOB], "_+") || (set && !hg_agent_plain_set(set + 1, &tasks)))
+        rc = strange(call, "sacct", "the job", v[H_JOB]);
     else
         hg_agent_keep_latest(past->latest, v[H_RAW],
                              hg_agent_record_encode(&(struct hg_agent_record){

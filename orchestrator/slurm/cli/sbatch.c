@@ -115,11 +115,17 @@ static const char *config_value(const char *text, const char *key, char out[stat
     return out;
 }
 
-static json_t *config_number(const char *text, const char *key)
+/* Add the number of a line to the answer. AGAIN: the line is not there, so the output is damaged. */
+static int add_number(struct hg_agent_call *call, const char *name, const char *text,
+                      const char *key)
 {
     char value[512];
 
-    return json_integer(strtoll(config_value(text, key, value), NULL, 10));
+    if (!isdigit((unsigned char)*config_value(text, key, value)))
+        return hg_err_set(&call->err, HG_E_AGAIN,
+                          "cannot read what scontrol prints: its configuration has no %s", key);
+    hg_agent_add(call, name, json_integer(strtoll(value, NULL, 10)));
+    return 0;
 }
 
 static int op_limits(struct hg_agent_call *call)
@@ -130,13 +136,12 @@ static int op_limits(struct hg_agent_call *call)
     const char *c = hg_buf_str(&said.out);
     char value[512];
 
-    if (rc == 0) {
-        hg_agent_add(call, "max_array_size", config_number(c, "MaxArraySize"));
-        hg_agent_add(call, "max_jobs", config_number(c, "MaxJobCount"));
-        hg_agent_add(call, "min_job_age_s", config_number(c, "MinJobAge"));
+    if (rc == 0 && add_number(call, "max_array_size", c, "MaxArraySize") == 0 &&
+        add_number(call, "max_jobs", c, "MaxJobCount") == 0 &&
+        add_number(call, "min_job_age_s", c, "MinJobAge") == 0 &&
+        add_number(call, "message_timeout_s", c, "MessageTimeout") == 0) {
         hg_agent_add(call, "ambiguous_s",
                      json_integer(hg_agent_credential_life_s(config_value(c, "AuthInfo", value))));
-        hg_agent_add(call, "message_timeout_s", config_number(c, "MessageTimeout"));
         hg_agent_add(call, "accounting",
                      json_boolean(strstr(config_value(c, "AccountingStorageType", value),
                                          "slurmdbd") != NULL));
@@ -144,7 +149,7 @@ static int op_limits(struct hg_agent_call *call)
         hg_agent_add(call, "cluster", hg_agent_text(config_value(c, "ClusterName", value)));
     }
     hg_agent_said_done(&said);
-    return rc;
+    return call->err.code ? -1 : rc;
 }
 
 /* ---- cancel and hold ---- */

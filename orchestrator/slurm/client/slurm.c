@@ -2,6 +2,8 @@
 /* Executor "slurm": chooses an agent (transport.h), asks it through the pipe (pipe.h), reads its answers (slurm/README.md). */
 #include "slurm/client/executor.h"
 
+#include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/log.h"
+#include "base/ranges.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "slurm/client/pipe.h"
@@ -83,9 +86,37 @@ static int take_error(const json_t *error, const char *op, struct hg_err *err)
     return -1;
 }
 
+#define INDEX_MAX 4000001 /* no Slurm takes more */
+#define SECONDS_MAX 9e15  /* since 1970: more is not a time */
+
+/* A number that is not there or not of this kind is not a number: false. */
+static bool read_u32(const json_t *object, const char *name, uint32_t least, uint32_t *out)
+{
+    const json_t *value = json_object_get(object, name);
+    json_int_t n = json_integer_value(value);
+
+    if (!json_is_integer(value) || n < least || n > UINT32_MAX)
+        return false;
+    *out = (uint32_t)n;
+    return true;
+}
+
+/* Of what may be absent: 0 then. */
 static uint32_t get_u32(const json_t *object, const char *name)
 {
-    return (uint32_t)json_integer_value(json_object_get(object, name));
+    uint32_t n = 0;
+
+    read_u32(object, name, 0, &n);
+    return n;
+}
+
+/* A time that may be absent. */
+static bool read_time(const json_t *object, const char *name, double *out)
+{
+    const json_t *value = json_object_get(object, name);
+
+    *out = json_number_value(value);
+    return !value || (json_is_number(value) && fabs(*out) < SECONDS_MAX);
 }
 
 static void get_text(const json_t *object, const char *name, char *out, size_t size)
@@ -95,6 +126,16 @@ static void get_text(const json_t *object, const char *name, char *out, size_t s
     snprintf(out, size, "%s", text ? text : "");
 }
 
+/* An answer that is not as the protocol has it says nothing: least of all that there are no jobs. */
+static int unreadable(struct hg_executor_session *x, const char *op, struct hg_err *err)
+{
+    hg_pipe_no_answer(&x->pipe, op, false, NULL);
+    hg_err_set(err, strcmp(op, "submit") == 0 ? HG_E_AMBIGUOUS : HG_E_AGAIN,
+               "cannot read the answer of %s to \"%s\"", x->pipe.program, op);
+    return hg_err_hint(err, "is it the %s of this hpcgrid? `hpcgrid doctor` shows it",
+                       x->pipe.program);
+}
+
 /* The answer's "ok" object, a new reference, or its error. */
 static int take_answer(struct hg_executor_session *x, const char *op, const json_t *answer,
                        json_t **ok, struct hg_err *err)
@@ -102,6 +143,8 @@ static int take_answer(struct hg_executor_session *x, const char *op, const json
     const json_t *error = json_object_get(answer, "error");
     json_t *value = json_object_get(answer, "ok");
 
+    if (error && (value || !json_is_object(error)))
+        return unreadable(x, op, err);
     if (error) {
         enum hg_err_code code = error_code(json_string_value(json_object_get(error, "code")), op);
 
@@ -114,7 +157,7 @@ static int take_answer(struct hg_executor_session *x, const char *op, const json
         return take_error(error, op, err);
     }
     if (!json_is_object(value))
-        return hg_pipe_no_answer(&x->pipe, op, false, err);
+        return unreadable(x, op, err);
     *ok = json_incref(value);
     return 0;
 }
@@ -131,9 +174,10 @@ static int ask_once(struct hg_executor_session *x, const char *op, json_t *reque
     answer = hg_pipe_ask(&x->pipe, op, request, &x->facts.away, err);
     if (!answer)
         return -1;
-    x->facts.cpu_s = json_number_value(json_object_get(answer, "cpu_s"));
+    if (!read_time(answer, "cpu_s", &x->facts.cpu_s))
+        x->facts.cpu_s = 0;
     if (rpcs)
-        *rpcs += (unsigned)json_integer_value(json_object_get(answer, "rpcs"));
+        *rpcs += get_u32(answer, "rpcs");
     rc = take_answer(x, op, answer, ok, err);
     json_decref(answer);
     return rc;
@@ -286,21 +330,27 @@ static struct hg_executor_session *slurm_open(const json_t *config, double deadl
 static int slurm_limits(struct hg_executor_session *x, struct hg_executor_limits *limits,
                         struct hg_err *err)
 {
+    struct hg_executor_limits l = { 0 };
+    bool whole;
     json_t *ok;
 
     if (ask(x, "limits", json_object(), &x->facts.counts.polls, &ok, err) < 0)
         return -1;
-    *limits = (struct hg_executor_limits){
-        .max_array_size = get_u32(ok, "max_array_size"),
-        .max_jobs = get_u32(ok, "max_jobs"),
-        .ambiguous_s = get_u32(ok, "ambiguous_s"),
-        .min_job_age_s = get_u32(ok, "min_job_age_s"),
-        .call_s = 2 * get_u32(ok, "message_timeout_s"), /* two controllers */
-        .accounting = json_is_true(json_object_get(ok, "accounting")),
-    };
-    get_text(ok, "version", limits->version, sizeof limits->version);
-    get_text(ok, "cluster", limits->cluster, sizeof limits->cluster);
+    whole = read_u32(ok, "max_array_size", 1, &l.max_array_size) &&
+            read_u32(ok, "max_jobs", 1, &l.max_jobs) &&
+            read_u32(ok, "ambiguous_s", 0, &l.ambiguous_s) &&
+            read_u32(ok, "min_job_age_s", 0, &l.min_job_age_s) &&
+            (!json_object_get(ok, "message_timeout_s") ||
+             read_u32(ok, "message_timeout_s", 0, &l.call_s)) &&
+            l.call_s <= UINT32_MAX / 2;
+    l.call_s *= 2; /* two controllers */
+    l.accounting = json_is_true(json_object_get(ok, "accounting"));
+    get_text(ok, "version", l.version, sizeof l.version);
+    get_text(ok, "cluster", l.cluster, sizeof l.cluster);
     json_decref(ok);
+    if (!whole)
+        return unreadable(x, "limits", err);
+    *limits = l;
     return 0;
 }
 
@@ -367,35 +417,52 @@ void hg_executor_jobs_done(struct hg_executor_jobs *jobs)
     HG_VEC_DONE(jobs);
 }
 
-static void decode_job(const json_t *item, struct hg_executor_job *job)
+static bool is_set(const char *tasks)
+{
+    struct hg_ranges set = HG_RANGES_INIT;
+    bool is = tasks && hg_ranges_parse(tasks, INDEX_MAX, &set, NULL) == 0;
+
+    hg_ranges_done(&set);
+    return is;
+}
+
+/* False: it is not as the protocol has it. */
+static bool decode_job(const json_t *item, struct hg_executor_job *job)
 {
     const char *tasks = json_string_value(json_object_get(item, "tasks"));
+    const json_t *status = json_object_get(item, "exit_status");
+    json_int_t exit_status = json_integer_value(status);
 
-    *job = (struct hg_executor_job){
-        .job_id = get_u32(item, "job_id"),
-        .tasks = hg_strdup(tasks ? tasks : ""),
-        .restarts = get_u32(item, "restarts"),
-        .exit_status = (int)json_integer_value(json_object_get(item, "exit_status")),
-        .submit_s = json_number_value(json_object_get(item, "submit_s")),
-        .start_s = json_number_value(json_object_get(item, "start_s")),
-        .expected_s = json_number_value(json_object_get(item, "expected_s")),
-        .end_s = json_number_value(json_object_get(item, "end_s")),
-    };
+    *job = (struct hg_executor_job){ .tasks = hg_strdup(tasks ? tasks : ""),
+                                     .exit_status = (int)exit_status };
     get_text(item, "key", job->key, sizeof job->key);
     get_text(item, "state", job->state, sizeof job->state);
     get_text(item, "reason", job->reason, sizeof job->reason);
     get_text(item, "nodes", job->nodes, sizeof job->nodes);
+    return is_set(tasks) && job->key[0] && job->state[0] &&
+           read_u32(item, "job_id", 1, &job->job_id) &&
+           (!json_object_get(item, "restarts") || read_u32(item, "restarts", 0, &job->restarts)) &&
+           (!status || json_is_integer(status)) && exit_status >= 0 && exit_status <= INT_MAX &&
+           read_time(item, "submit_s", &job->submit_s) &&
+           read_time(item, "start_s", &job->start_s) &&
+           read_time(item, "expected_s", &job->expected_s) && read_time(item, "end_s", &job->end_s);
 }
 
-/* The answer's reference is taken. */
-static void decode_jobs(json_t *ok, struct hg_executor_jobs *jobs)
+/* The answer's reference is taken. A list that is missing, or a job that cannot be read, is no list without it. */
+static int decode_jobs(struct hg_executor_session *x, const char *op, json_t *ok,
+                       struct hg_executor_jobs *jobs, struct hg_err *err)
 {
     const json_t *list = json_object_get(ok, "jobs"), *item;
+    bool whole = json_is_array(list);
     size_t i;
 
     json_array_foreach(list, i, item)
-        decode_job(item, HG_VEC_PUSH(jobs));
+        whole = decode_job(item, HG_VEC_PUSH(jobs)) && whole;
     json_decref(ok);
+    if (whole)
+        return 0;
+    hg_executor_jobs_done(jobs);
+    return unreadable(x, op, err);
 }
 
 static int slurm_poll(struct hg_executor_session *x, struct hg_executor_jobs *jobs,
@@ -406,8 +473,7 @@ static int slurm_poll(struct hg_executor_session *x, struct hg_executor_jobs *jo
     *jobs = (struct hg_executor_jobs){ 0 };
     if (ask(x, "poll", json_object(), &x->facts.counts.polls, &ok, err) < 0)
         return -1;
-    decode_jobs(ok, jobs);
-    return 0;
+    return decode_jobs(x, "poll", ok, jobs, err);
 }
 
 static int slurm_history(struct hg_executor_session *x, const char *const *keys, size_t n_keys,
@@ -421,8 +487,7 @@ static int slurm_history(struct hg_executor_session *x, const char *const *keys,
     if (ask(x, "history", json_pack("{s:o,s:I}", "keys", list, "since_s", (json_int_t)since_s),
             &x->facts.counts.polls, &ok, err) < 0)
         return -1;
-    decode_jobs(ok, jobs);
-    return 0;
+    return decode_jobs(x, "history", ok, jobs, err);
 }
 
 static int slurm_cancel(struct hg_executor_session *x, uint32_t job_id, const char *tasks,

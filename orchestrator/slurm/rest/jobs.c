@@ -165,7 +165,7 @@ static int read_tasks(const struct array *a, json_int_t task, const char *text, 
     if (*text) {
         if (hg_agent_plain_set(text, out))
             return 0;
-        return hg_err_set(err, HG_E_BUG, "job %lld: cannot read the index set \"%s\"",
+        return hg_err_set(err, HG_E_AGAIN, "job %lld: cannot read the index set \"%.200s\"",
                           (long long)a->id, text);
     }
     if (task >= 0)
@@ -189,24 +189,36 @@ static void our_name(char out[static 128])
     hg_token_done(&token);
 }
 
+/* The number of an array or of a job that is none; 0 with err set: it has none. */
+static uint32_t read_id(json_int_t array, json_int_t job, struct hg_err *err)
+{
+    json_int_t id = array ? array : job;
+
+    if (id > 0 && id < UINT32_MAX)
+        return (uint32_t)id;
+    hg_err_set(err, HG_E_AGAIN, "slurmrestd returns a job with the number %lld", (long long)id);
+    return 0;
+}
+
 static json_t *encode_job(const json_t *jobs, const json_t *job, const char *key,
                           struct hg_err *err)
 {
     struct array array = { jobs, hg_rest_number(get(job, "array_job_id"), 0),
                            json_string_value(get(job, "comment")) };
     const char *state = read_state(get(job, "job_state"));
+    uint32_t id = read_id(array.id, hg_rest_number(get(job, "job_id"), 0), err);
     struct hg_buf tasks = HG_BUF_INIT, reason = HG_BUF_INIT;
     json_t *o = NULL;
 
-    if (read_tasks(&array, hg_rest_number(get(job, "array_task_id"), -1),
-                   hg_rest_text(get(job, "array_task_string")), &tasks, err) == 0)
+    if (id && read_tasks(&array, hg_rest_number(get(job, "array_task_id"), -1),
+                         hg_rest_text(get(job, "array_task_string")), &tasks, err) == 0)
         o = hg_agent_record_encode(&(struct hg_agent_record){
             .key = key,
             .tasks = hg_buf_str(&tasks),
             .state = state,
             .reason = read_reason(job, state, &reason),
             .nodes = hg_rest_text(get(job, "nodes")),
-            .job_id = (uint32_t)(array.id ? array.id : hg_rest_number(get(job, "job_id"), 0)),
+            .job_id = id,
             .restarts = (uint32_t)hg_rest_number(get(job, "restart_cnt"), 0),
             .exit_status = read_exit(get(job, "exit_code")),
             .submit = (time_t)hg_rest_number(get(job, "submit_time"), 0),
@@ -253,10 +265,9 @@ int hg_rest_poll(struct hg_agent_call *call, json_t *jobs)
 
 /* ---- history ---- */
 
-static json_t *encode_past(const json_t *job, const char *key, const char *tasks)
+static json_t *encode_past(const json_t *job, uint32_t id, const char *key, const char *tasks)
 {
     const json_t *state = get(get(job, "state"), "current"), *time = get(job, "time");
-    json_int_t array = hg_rest_number(get(get(job, "array"), "job_id"), 0);
 
     return hg_agent_record_encode(&(struct hg_agent_record){
         .key = key,
@@ -264,7 +275,7 @@ static json_t *encode_past(const json_t *job, const char *key, const char *tasks
         .state = hg_rest_has(state, "REQUEUED") ? "REQUEUED" : read_state(state),
         .reason = "",
         .nodes = hg_rest_text(get(job, "nodes")),
-        .job_id = (uint32_t)(array ? array : hg_rest_number(get(job, "job_id"), 0)),
+        .job_id = id,
         .exit_status = read_exit(get(job, "exit_code")),
         .submit = (time_t)hg_rest_number(get(time, "submission"), 0),
         .start = (time_t)hg_rest_number(get(time, "start"), 0),
@@ -279,15 +290,17 @@ static int add_past(json_t *latest, const json_t *wanted, const json_t *job, str
     json_int_t task = hg_rest_number(get(array, "task_id"), -1);
     struct hg_buf tasks = HG_BUF_INIT;
     char key[HG_AGENT_KEY_DIGITS + 1], id[96];
+    uint32_t number;
     int rc;
 
     if (!hg_agent_find_key(json_string_value(get(job, "name")), key) || !get(wanted, key))
         return 0;
-    rc = read_tasks(&a, task, hg_rest_text(get(array, "task")), &tasks, err);
+    number = read_id(a.id, hg_rest_number(get(job, "job_id"), 0), err);
+    rc = number ? read_tasks(&a, task, hg_rest_text(get(array, "task")), &tasks, err) : -1;
     if (rc == 0) {
         snprintf(id, sizeof id, "%lld/%lld/%s", (long long)hg_rest_number(get(job, "job_id"), 0),
                  (long long)task, key + 8);
-        hg_agent_keep_latest(latest, id, encode_past(job, key, hg_buf_str(&tasks)));
+        hg_agent_keep_latest(latest, id, encode_past(job, number, key, hg_buf_str(&tasks)));
     }
     hg_buf_done(&tasks);
     return rc;

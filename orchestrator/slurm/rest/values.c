@@ -5,18 +5,29 @@
 #include <string.h>
 #include <strings.h>
 
+#define REAL_MAX 9e15 /* of a number with a fraction; larger ones are none of Slurm's */
+
+static json_int_t whole(const json_t *value, json_int_t dflt)
+{
+    double real = json_real_value(value);
+
+    if (!json_is_real(value))
+        return json_is_integer(value) ? json_integer_value(value) : dflt;
+    return real > -REAL_MAX && real < REAL_MAX ? (json_int_t)real : dflt;
+}
+
 json_int_t hg_rest_number(const json_t *value, json_int_t dflt)
 {
     const char *text = json_string_value(value);
 
     if (json_is_number(value))
-        return (json_int_t)json_number_value(value);
+        return whole(value, dflt);
     if (text && *text && strspn(text, "0123456789") == strlen(text))
         return strtoll(text, NULL, 10);
     if (!json_is_true(json_object_get(value, "set")) ||
         json_is_true(json_object_get(value, "infinite")))
         return dflt;
-    return (json_int_t)json_number_value(json_object_get(value, "number"));
+    return whole(json_object_get(value, "number"), dflt);
 }
 
 const char *hg_rest_text(const json_t *value)

@@ -52,6 +52,12 @@ INLINE uvec uvec_count(uint64_t first)
 #endif
 }
 
+#ifdef __clang__
+#define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (uvec){ __VA_ARGS__ })
+#endif
+
 /* All words of UVEC_LANES counters, counter by counter. */
 INLINE void philox_store(const uvec c[4], uint32_t *out)
 {
@@ -60,14 +66,14 @@ INLINE void philox_store(const uvec c[4], uint32_t *out)
     uvec low, high;
 
 #if VEC_BYTES == 64
-    low = __builtin_shuffle(a, b, (uvec){ 0, 8, 1, 9, 2, 10, 3, 11 });
-    high = __builtin_shuffle(a, b, (uvec){ 4, 12, 5, 13, 6, 14, 7, 15 });
+    low = SHUFFLE(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
+    high = SHUFFLE(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
 #elif VEC_BYTES == 32
-    low = __builtin_shuffle(a, b, (uvec){ 0, 4, 1, 5 });
-    high = __builtin_shuffle(a, b, (uvec){ 2, 6, 3, 7 });
+    low = SHUFFLE(a, b, 0, 4, 1, 5);
+    high = SHUFFLE(a, b, 2, 6, 3, 7);
 #else
-    low = __builtin_shuffle(a, b, (uvec){ 0, 2 });
-    high = __builtin_shuffle(a, b, (uvec){ 1, 3 });
+    low = SHUFFLE(a, b, 0, 2);
+    high = SHUFFLE(a, b, 1, 3);
 #endif
     memcpy(out, &low, sizeof low);
     memcpy(out + 2 * UVEC_LANES, &high, sizeof high);
