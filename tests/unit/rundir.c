@@ -159,17 +159,17 @@ static void test_a_way_that_another_user_may_have_made_is_refused(void **state)
     assert_int_equal(mkdir(shared, 0700), 0);
     assert_int_equal(mkdir(reports, 0700), 0);
     assert_int_equal(chmod(shared, 0777), 0); /* not sticky: anybody may swap reports for another */
-    assert_int_equal(hg_rundir_create(reports, "m", &rd, &err), -1);
+    assert_int_equal(hg_rundir_create(reports, "m", -1, &rd, &err), -1);
     assert_non_null(strstr(err.text, "everybody can replace"));
     assert_non_null(strstr(err.hint, "chmod o-w"));
     assert_int_equal(chmod(shared, 01777), 0);
     err = (struct hg_err)HG_ERR_INIT;
-    assert_int_equal(hg_rundir_create(reports, "m", &rd, &err), 0);
+    assert_int_equal(hg_rundir_create(reports, "m", -1, &rd, &err), 0);
     hg_rundir_done(&rd);
     if (geteuid() != 0)
         return;
     assert_int_equal(chown(reports, OTHER, OTHER), 0);
-    assert_int_equal(hg_rundir_create(reports, "m", &rd, &err), -1);
+    assert_int_equal(hg_rundir_create(reports, "m", -1, &rd, &err), -1);
     assert_non_null(strstr(err.text, "reports belongs to user 12345, and everybody can create it"));
     err = (struct hg_err)HG_ERR_INIT;
     assert_int_equal(hg_rundir_newest(reports, "m", &rd, &err), -1);
