@@ -369,9 +369,10 @@ static char *select_cells(const struct hg_cockpit *c, bool all, size_t *n)
     *n = all ? c->board->n : 0;
     if (all)
         return c->filter ? hg_strdup(c->filter) : NULL;
-    for (size_t i = hg_board_at(c->board, c->row, c->column); i != HG_MAP_NONE && *n < SELECT_IDS;
+    for (size_t i = hg_board_at(c->board, c->row, c->column); i != HG_MAP_NONE;
          i = c->board->cells[i].next)
-        hg_buf_printf(&text, "%s%s", (*n)++ ? "|" : "id=", hg_board_id(c->board, i));
+        if (++*n <= SELECT_IDS)
+            hg_buf_printf(&text, "%s%s", *n > 1 ? "|" : "id=", hg_board_id(c->board, i));
     return hg_buf_detach(&text);
 }
 
@@ -455,7 +456,10 @@ static void ask_command(struct hg_cockpit *c, const char *word, bool all)
     free(select);
     c->sure_word = word;
     c->sure_all = all;
-    if (n && (all || strcmp(word, "cancel") == 0)) {
+    if (!all && n > SELECT_IDS) {
+        say(c, "%s: more than %d cells here; filter them (/) and press the capital letter", word,
+            SELECT_IDS);
+    } else if (n && (all || strcmp(word, "cancel") == 0)) {
         c->asking = ASK_SURE;
         hg_buf_clear(&c->prompt);
         hg_buf_printf(&c->prompt, "%s %zu cell%s? y or n", word, n, hg_text_s(n));

@@ -111,7 +111,7 @@ static char *resolve(const char *word, const char *dir, struct hg_err *err)
     char *path;
 
     if (is_path(word))
-        return hg_fs_join(dir, word);
+        return strcmp(dir, ".") == 0 ? hg_strdup(word) : hg_fs_join(dir, word);
     path = hg_text_is_name(word) ? find_named(word) : NULL;
     if (!path) {
         hg_err_set(err, HG_E_INPUT, "unknown site \"%.70s\"", word);

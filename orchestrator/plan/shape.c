@@ -129,9 +129,10 @@ static void key_words(const char *name, const struct hg_words *words, struct hg_
 
 void hg_shape_key(const struct hg_shape *s, struct hg_buf *out)
 {
-    hg_buf_printf(out, "%s %lldx%lld tasks=%lld cpus=%lld mem=%lld time=%.0f", s->hw->name,
-                  s->nodes, s->gpus_per_node, s->tasks_per_node, s->cpus_per_task, s->mem_mib,
-                  s->time_s);
+    hg_buf_printf(out, "%s %lldx%lld tasks=%lld cpus=%lld mem=%lld", s->hw->name, s->nodes,
+                  s->gpus_per_node, s->tasks_per_node, s->cpus_per_task, s->mem_mib);
+    if (s->time_s > 0)
+        hg_buf_printf(out, " time=%.0f", s->time_s);
     if (s->auto_time)
         hg_buf_puts(out, " auto");
     if (s->signal_lead_s)

@@ -79,7 +79,7 @@ a2.1 b2.1 b2.2 a2.2 a2.3 b2.3" ]
 .workload.time = "auto"@error: /together: "time" is "auto": cells that share a job need limits of their own
 .together = 1001@error: /together: 1001 is out of range; 1 to 1000
 .axes.nodes = [1, 2] | .together = ["nodes"]@error: /together: cells that would share a job request different resources: sh-cpu-1x1
-.derive = {mem: "if .impl == \"a\" then \"1G\" else \"2G\" end"}@mem=1024 time=0, sh-cpu-1x1
+.derive = {mem: "if .impl == \"a\" then \"1G\" else \"2G\" end"}@mem=1024, sh-cpu-1x1
 .site = {hardware: {cpu: {partition: "p", gpus_per_node: 0, max_time: "3m"}}, default: "cpu"}@2 cells that share a job request 00:04:00 in all, a job on cpu may have 3m
 END
     matrix '.axes = {case: [{impl: "a", k: 1}, {impl: "b", k: 2}]}'

@@ -2,6 +2,8 @@
 # CUDA 12 is enough: the kernels compile without a warning with an nvcc of 12.x ($HPCGRID_PEERS/cuda12, of peers/cuda12), and CMake leaves out the
 # architectures that it does not know.
 
+bats_require_minimum_version 1.5.0
+
 setup() {
     export CUDACXX="$HPCGRID_PEERS/cuda12/bin/nvcc"
     [ -x "$CUDACXX" ] || skip "no nvcc 12: tests/peers/cuda12 $HPCGRID_PEERS/cuda12"
@@ -14,7 +16,7 @@ setup() {
 }
 
 @test "architectures that an nvcc does not know are left out" {
-    run cmake -S "$HPCGRID_SOURCE" -B build -DBUILD_TESTING=OFF "-DCMAKE_CUDA_ARCHITECTURES=75;90;120"
+    run -0 cmake -S "$HPCGRID_SOURCE" -B build -DBUILD_TESTING=OFF "-DCMAKE_CUDA_ARCHITECTURES=75;90;120"
     [[ "$output" == *"does not know sm_120: left out"* ]]
     [[ "$output" != *"does not know sm_75"* && "$output" != *"does not know sm_90"* ]]
 }
