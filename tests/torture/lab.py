@@ -2,7 +2,7 @@
 """What the programs of this folder share: their options, the counting, the last line.
 
 A class of faults is a program NAME [--hours H] [--trials N] [--seed S] that prints a line for each thing that went wrong, ends with one line
-of JSON (Book.close) and with exit code 1 if anything went wrong. `run` plays several and makes the table.
+of JSON (Book.close) and with exit code 1 if anything went wrong. `run` runs several and makes the table.
 """
 import argparse, json, os, random, subprocess, time
 
