@@ -242,6 +242,16 @@ static void note_short(struct notes *notes, const struct hg_side *own, struct hg
                "too short, less than 20 times what clock and barrier are off by: ", " times", p);
 }
 
+static void note_chosen(struct notes *notes, const struct hg_configuration *c, struct hg_point *p)
+{
+    for (size_t i = 0; i < c->n_entries; i++) {
+        const struct hg_report_entry *e = hg_builder_entry(notes->b, c, i);
+
+        if (e->shown && !e->state && e->result->chosen)
+            add_note(notes, p, "the newest of several good runs of the same cell", "", "");
+    }
+}
+
 static void note_added(struct notes *notes, const struct hg_configuration *c, struct hg_point *p)
 {
     for (size_t i = 0; i < c->n_entries; i++) {
@@ -263,13 +273,24 @@ struct pair {
     struct hg_buf silent[2]; /* what only the other side says of itself; what only this side says */
 };
 
+/* What changes the speed, and is often what a table is about: no lie where the baseline names it. */
+static bool is_studied(const struct hg_report *r, const char *key)
+{
+    static const char *const keys[] = { "batch_size", "compile", "optimizer",
+                                        "gradient_accumulation_steps" };
+
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (strcmp(key, keys[i]) == 0)
+            return json_object_get(r->baseline, key);
+    return false;
+}
+
 static bool is_on_purpose(const struct pair *pair, const char *key)
 {
     const struct hg_builder *b = pair->notes->b;
 
     return (pair->p->weak && (hg_work_is_key(b->r, key) || strcmp(key, "global_batch") == 0)) ||
-           (b->options->against_first && strcmp(key, "revision") == 0) ||
-           (strcmp(key, "batch_size") == 0 && json_object_get(b->r->baseline, key));
+           (b->options->against_first && strcmp(key, "revision") == 0) || is_studied(b->r, key);
 }
 
 static void note_input(struct pair *pair, const struct hg_difference *d, const char *mine,
@@ -531,10 +552,21 @@ static bool note_work(struct notes *notes, struct hg_point *p)
     return !neither;
 }
 
+/* A thousand times slower than by an efficiency of up to 1.25, and not with so many devices that it might be. */
+static bool is_in_milliseconds(const struct hg_report *r, const struct hg_point *p)
+{
+    double times = 1000 * p->speedup.value;
+
+    return r->kind == HG_METRIC_TIME && times >= 0.5 &&
+           times <= (p->p >= 1 ? fmin(1.25 * p->p, 50) : 1.25);
+}
+
 static void note_efficiency(struct notes *notes, struct hg_point *p)
 {
     const struct hg_estimate *s = &p->speedup;
 
+    if (is_in_milliseconds(notes->b->r, p))
+        add_note(notes, p, "a thousand times as long as expected: milliseconds?", "", "");
     if (!(p->efficiency > 1 + 1e-9) || p->p == 1)
         return;
     p->superlinear = !s->has_interval || s->low > p->p;
@@ -678,6 +710,13 @@ static void take_sentence(void *context, const char *text)
     add_note(place->notes, place->p, text, "", "");
 }
 
+/* Runs without any spread. Whole seconds are a remark on the table. */
+static bool is_rounded(const struct hg_estimate *value)
+{
+    return value->has_interval && value->high - value->low <= 1e-9 * value->value &&
+           fabs(value->value - round(value->value)) > 1e-9 * value->value;
+}
+
 static void note_spread(struct notes *notes, const struct hg_configuration *c, struct hg_point *p,
                         struct hg_spread *spread)
 {
@@ -685,6 +724,8 @@ static void note_spread(struct notes *notes, const struct hg_configuration *c, s
     const struct hg_estimate *s = &p->speedup;
 
     hg_spread_place(notes->b, c, spread, take_sentence, &place);
+    if (is_rounded(&p->value))
+        add_note(notes, p, "its runs are equal: rounded? ± does not show by how much", "", "");
     if (s->has_interval && s->low < 1 && s->high > 1 && p->p != 1 &&
         !notes->b->options->against_first)
         add_note(notes, p, "the difference from its baseline is within the interval of the speedup",
@@ -785,6 +826,7 @@ static void note_place(struct notes *notes, const struct hg_table *t,
     note_completeness(notes, c, p);
     note_adaptive(notes, c, p);
     note_added(notes, c, p);
+    note_chosen(notes, c, p);
     note_flags(notes, &own, NULL, "", p);
     note_short(notes, &own, p);
     hg_differences_within(notes->b->r, &own, note_mixed, &(struct pair){ .notes = notes, .p = p });

@@ -100,7 +100,10 @@ static void append_factor(const struct hg_report *r, double factor, const char *
     double times = factor >= 1 ? factor : 1 / factor;
 
     if (times >= 2) {
-        hg_digits_append(&r->style, times, 2, out);
+        if (times < 100)
+            hg_digits_append(&r->style, times, 2, out);
+        else
+            hg_number_append(&r->style, times, 0, out);
         hg_buf_printf(out, factor >= 1 ? " times %s" : " times below %s", what);
     } else {
         hg_number_append(&r->style, fabs(factor - 1) * 100, 0, out);

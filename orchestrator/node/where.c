@@ -222,9 +222,10 @@ static bool is_free(int port)
     return ok;
 }
 
+/* Jobs of several boxes on this machine have the same numbers, and a rank listens seconds after its port was chosen. */
 int hg_where_port(void)
 {
-    const char *job = getenv("SLURM_JOB_ID");
+    const char *job = is_of_box() ? NULL : getenv("SLURM_JOB_ID");
     unsigned start = job ? (unsigned)strtoul(job, NULL, 10) : (unsigned)getpid();
 
     for (unsigned i = 0; i < PORTS; i++) {

@@ -31,7 +31,7 @@ json_t *hg_where_slurm(const char *srun);
  * such host: the nodes are virtual ones of this machine (a box), or there is no Slurm; the address is then 127.0.0.1. */
 bool hg_where_head(char *out, size_t size);
 
-/* A free TCP port of this machine, the same for a job each time if it is free. */
+/* A free TCP port of this machine, another one for each job; outside of boxes the same for a job each time if it is free. */
 int hg_where_port(void);
 
 /* How many processes the kernel's OOM killer has killed in this process's control group so far; 0 if that is not

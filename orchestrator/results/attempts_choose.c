@@ -94,9 +94,14 @@ static int choose(struct hg_results *set, struct hg_frame *f, struct hg_errs *er
             set->items[cell].best = i;
     }
     /* what the matrix has no more stands for what it did, not for what it did not */
-    for (size_t i = 0; i < set->n; i++)
-        set->items[i].used = set->items[set->items[i].first].best == i &&
-                             (!set->items[i].removed || set->items[i].ok);
+    for (size_t i = 0; i < set->n; i++) {
+        struct hg_result *r = &set->items[i];
+        size_t best = set->items[r->first].best;
+
+        r->used = best == i && (!r->removed || r->ok);
+        if (best != i && r->ok)
+            set->items[best].chosen = true;
+    }
     hg_buf_done(&cells.name);
     hg_map_done(&cells.attempts);
     hg_map_done(&cells.ids);

@@ -112,18 +112,22 @@ static void check_end(struct doubts *d)
         add(d, "counts as good, but ended otherwise: ", hg_str_printf("%s", why));
 }
 
+/* Without wall_s by the time of rank 0. */
 static void check_times(struct doubts *d)
 {
-    double wall_s = number(d->entry, "wall_s"), train_s = number(d->entry, "train_s");
+    const json_t *rank = json_array_get(json_object_get(d->entry, "ranks"), 0);
+    bool whole = json_is_number(json_object_get(d->entry, "wall_s"));
+    const char *name = whole ? "wall_s" : "real_s";
+    double wall_s = number(whole ? d->entry : rank, name), train_s = number(d->entry, "train_s");
     double known_s =
         train_s + fmax(0, number(d->entry, "init_s")) + fmax(0, number(d->entry, "eval_s"));
 
     if (train_s > 1.01 * wall_s)
         add(d, "more time than it ran: ",
-            hg_str_printf("train_s %.6g of wall_s %.6g", train_s, wall_s));
+            hg_str_printf("train_s %.6g of %s %.6g", train_s, name, wall_s));
     else if (wall_s - known_s > UNEXPLAINED_S && known_s < EXPLAINED_PART * wall_s)
         add(d, "most of its time is not measured: ",
-            hg_str_printf("train_s %.6g of wall_s %.6g", train_s, wall_s));
+            hg_str_printf("train_s %.6g of %s %.6g", train_s, name, wall_s));
 }
 
 /* What `comparable`, the cell or the result itself says. */
@@ -150,6 +154,33 @@ static void check_epochs(struct doubts *d)
     if (n > 0 && (double)n < floor(epochs))
         add(d, "not all of its epochs are in its time: ",
             hg_str_printf("epoch_s has %zu of %.0f", n, epochs));
+}
+
+/* At least half of the steps took as long as the median, or longer. */
+static void check_steps(struct doubts *d)
+{
+    const json_t *step = json_object_get(d->entry, "step_s");
+    double train_s = number(d->entry, "train_s"), median = number(step, "median");
+
+    if (median * d->r->steps / 2 > train_s)
+        add(d, "its steps took longer than all of it: ",
+            hg_str_printf("%.0f steps of %.6g s, train_s %.6g", d->r->steps, median, train_s));
+}
+
+/* JSON has no NaN: programs write null. */
+static void check_loss(struct doubts *d)
+{
+    const json_t *curve = json_object_get(json_object_get(d->entry, "loss"), "loss"), *item;
+    size_t i;
+
+    if (json_is_null(json_object_get(d->entry, "final_loss")) && !d->r->diverged)
+        add(d, "its loss is null, as NaN is written: ", hg_str_printf("final_loss"));
+    json_array_foreach(curve, i, item) {
+        if (!json_is_null(item) || d->r->diverged)
+            continue;
+        add(d, "its loss is null, as NaN is written: ", hg_str_printf("value %zu of loss", i + 1));
+        return;
+    }
 }
 
 /* hpcgrid-worker adds up the time over all its starts, and says so with an object. */
@@ -335,6 +366,8 @@ json_t *hg_doubts_find(const json_t *entry, struct hg_result *r)
     check_end(&d);
     check_times(&d);
     check_epochs(&d);
+    check_steps(&d);
+    check_loss(&d);
     check_resumed(&d);
     check_sizes(&d);
     check_ranks(&d);

@@ -4,10 +4,37 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "results/metric.h"
+
 const char *const hg_inputs_keys[] = {
-    "precision", "tf32",    "global_batch", "batch_size", "seq_len", "padding",
-    "gelu",      "epochs",  "dataset",      "revision",   "model",   "dtype",
-    "amp",       "dropout", "max_length",   "parameters", NULL,
+    "precision",
+    "tf32",
+    "global_batch",
+    "batch_size",
+    "seq_len",
+    "padding",
+    "gelu",
+    "epochs",
+    "dataset",
+    "revision",
+    "model",
+    "dtype",
+    "amp",
+    "dropout",
+    "max_length",
+    "parameters",
+    "compile",
+    "optimizer",
+    "dataset_size",
+    "num_samples",
+    "gradient_accumulation_steps",
+    "trainable_parameters",
+    NULL,
+};
+
+/* Objects in which trainers keep their settings. */
+static const char *const settings[] = {
+    "settings", "config", "args", "hparams", "hyperparameters", "params", NULL,
 };
 
 /* Members of `env` that describe hardware and software, besides versions and clocks. */
@@ -43,12 +70,22 @@ static void add(json_t **object, const char *key, json_t *value)
     json_object_set(*object, key, value);
 }
 
+/* Those that are not there yet. */
+static void add_inputs(json_t **inputs, const json_t *from)
+{
+    for (size_t i = 0; hg_inputs_keys[i]; i++)
+        if (!json_object_get(*inputs, hg_inputs_keys[i]))
+            add(inputs, hg_inputs_keys[i], json_object_get(from, hg_inputs_keys[i]));
+}
+
 json_t *hg_inputs_find(const json_t *entry)
 {
     json_t *inputs = NULL;
 
-    for (size_t i = 0; hg_inputs_keys[i]; i++)
-        add(&inputs, hg_inputs_keys[i], json_object_get(entry, hg_inputs_keys[i]));
+    add_inputs(&inputs, entry);
+    for (size_t i = 0; settings[i]; i++)
+        if (json_object_get(entry, settings[i]))
+            add_inputs(&inputs, json_object_get(entry, settings[i]));
     return inputs;
 }
 
@@ -57,6 +94,11 @@ json_t *hg_inputs_platform(const json_t *entry)
     json_t *platform = NULL, *value;
     const char *key;
 
+    json_object_foreach((json_t *)entry, key, value) {
+        if (!json_is_object(value) && !json_is_array(value) && !hg_metric_is_time(key) &&
+            is_platform(key))
+            add(&platform, key, value);
+    }
     json_object_foreach(json_object_get(entry, "env"), key, value) {
         if (is_platform(key))
             add(&platform, key, value);

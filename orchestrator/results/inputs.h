@@ -9,10 +9,10 @@
 /* Members of `comparable` that may as well stand in the result itself or in its cell; ends with NULL. */
 extern const char *const hg_inputs_keys[];
 
-/* Those of a result that stand beside `comparable`: a new reference; NULL: none. */
+/* Those of a result that stand beside `comparable`, or in its settings: a new reference; NULL: none. */
 json_t *hg_inputs_find(const json_t *entry);
 
-/* The members of its `env` that describe hardware and software, not one host or moment: a new reference; NULL: none. */
+/* The members of its `env`, and beside it, that describe hardware and software, not one host or moment: a new reference; NULL: none. */
 json_t *hg_inputs_platform(const json_t *entry);
 
 #endif

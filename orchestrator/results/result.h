@@ -31,6 +31,7 @@ struct hg_result {
     bool removed;        /* the run's matrix was edited and has this cell no more */
     bool used; /* the one that counts among the attempts at its cell: the newest good one, else the
                   newest */
+    bool chosen; /* another good result of its cell does not count */
     bool has_rehearsal, rehearsal;
     bool oversubscribed, diverged;
     bool suspended;             /* the scheduler stopped it for a while: its times contain that */

@@ -709,6 +709,17 @@ END
     diff <(cd "$BATS_TEST_TMPDIR" && cat box x) <(printf '%s\n' '127.0.0.1 tcp,self' localhost)
 }
 
+@test "jobs of two boxes that have the same number get different ports" {
+    plan "$(sh_workload 'echo $MASTER_PORT')"
+    for box in 1 2; do
+        SLURM_CLUSTER_NAME=box SLURM_JOB_ID=1 SLURM_JOB_NODELIST=cpu-1 node
+        cat "$run_dir"/cells/1-000/c-*/out.log >>ports
+        rm -r "$run_dir"/cells/1-000/c-*
+    done
+    cat ports
+    [ "$(sort -u ports | wc -l)" -eq 2 ]
+}
+
 @test "a command that starts ranks of its own does not find itself one" {
     tasks=4 plan "$(sh_workload 'echo [$RANK$WORLD_SIZE]')"
     node
