@@ -42,7 +42,7 @@ static const struct {
     { "OUT_OF_MEMORY", "oom", "killed: out of memory" },
     { "NODE_FAIL", "node_fail", "its node failed" },
     { "BOOT_FAIL", "node_fail", "its node did not boot" },
-    { "CANCELLED", "cancelled", "" },
+    { "CANCELLED", "cancelled", "in Slurm, not by hpcgrid" },
     { "PREEMPTED", "cancelled", "preempted by another job" },
     { "REVOKED", "cancelled", "revoked" },
 };

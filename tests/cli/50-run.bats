@@ -480,3 +480,27 @@ licenses() {
     printf '%s\n' 'Licenses=gold:1' >slurm.conf
     [ "$(SLURM_CONF=slurm.conf licenses 64 taskset -c "$cpu")" = core:1 ]
 }
+
+memory_kb() { sed -n 's/^RssAnon:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/$pid/status"; }
+grown_less() { [ $(($(memory_kb) - before)) -lt "$1" ]; }
+polled() { [ "$(asked poll)" -ge "$1" ]; }
+
+@test "between two questions the driver holds no memory of what Slurm's table had" {
+    local pid before polls
+    if ldd "$hpcgrid" | grep -q 'lib[at]san'; then skip "a sanitizer keeps what is freed"; fi
+    answer limits '{"max_array_size":10001,"max_jobs":10000,"min_job_age_s":300,"ambiguous_s":1,"message_timeout_s":1,"accounting":false,"version":"22.05.8","cluster":"script"}'
+    jq '.axes.i.range[1] = 4000' m.json >many.json && mv many.json m.json
+    "$hpcgrid" submit m.json
+    jq -c 'select(.op == "submit") | .job.key as $key | {ok: {jobs: [range(4000) | {key: $key, job_id: (17 + .), tasks: "\(.)", state: "RUNNING", reason: "None",
+        nodes: "n1", restarts: 0, exit_status: 0, submit_s: 1, start_s: 2, expected_s: 0, end_s: 0}]}}' asked >running
+    polls=$(asked poll)
+    "$hpcgrid" resume m 3>&- 2>log &
+    pid=$!
+    await polled $((polls + 2))
+    before=$(memory_kb)
+    mv running poll
+    await polled $((polls + 5))
+    await grown_less 4096 || { kill -INT $pid; return 1; } # an answer takes 9 MB
+    kill -INT $pid
+    wait $pid || true
+}

@@ -518,6 +518,22 @@ cancelled() {
     [[ "$stderr" == *"SLURM_CONF names /nonexistent"* ]]
 }
 
+@test "whoever comes back to a run while munge is down waits for it" {
+    local pid
+    matrix unsigned 4 held
+    "$HPCGRID" submit unsigned.json
+    box_wait 90 some_run
+    kill -9 "$(box_pid munged)"
+    "$HPCGRID" resume unsigned >out 2>log 3>&- &
+    pid=$!
+    box_wait 90 grep -q "Slurm does not answer (munge does not answer at .*); jobs continue; waiting (Ctrl-C stops this)" log
+    touch go
+    box_heal
+    wait $pid
+    grep -q "Slurm answers again" log
+    [ "$(count unsigned ok)" = 4 ]
+}
+
 # Everything that lies in a run: names, times, contents.
 inventory() { find "$1" -printf '%P %y %s %T@\n' | sort && find "$1" -type f -print0 | sort -z | xargs -0 md5sum; }
 

@@ -1,19 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* LD_PRELOAD: a machine whose clock is wrong. CLOCK_AHEAD_S seconds are added to the wall clock of a program, and to nothing else. */
+/* LD_PRELOAD: a machine whose clock is wrong. CLOCK_AHEAD_S seconds are added to the wall clock of a program, and to nothing else; or as
+ * many as the file CLOCK_AHEAD_FILE says at that moment. */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
+static long ahead(void)
+{
+    const char *seconds = getenv("CLOCK_AHEAD_S"), *path = getenv("CLOCK_AHEAD_FILE");
+    char text[32] = "";
+    int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+
+    if (fd >= 0) {
+        if (read(fd, text, sizeof text - 1) > 0)
+            seconds = text;
+        close(fd);
+    }
+    return seconds ? atol(seconds) : 0;
+}
+
 int clock_gettime(clockid_t clock, struct timespec *t)
 {
-    const char *ahead = getenv("CLOCK_AHEAD_S");
     int rc = (int)syscall(SYS_clock_gettime, clock, t);
 
-    if (rc == 0 && ahead && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE))
-        t->tv_sec += atol(ahead);
+    if (rc == 0 && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE))
+        t->tv_sec += ahead();
     return rc;
 }
 

@@ -16,3 +16,9 @@ torture(training worker --trials 4 kills calls flips) # faults.bats plays the gr
 torture(values cli --trials 600)
 torture(security cli --trials 1)
 torture(fuzz cli --trials 1 pipe sbatch rest files complete)
+torture(chaos slurm --trials 6 --seed 2)
+torture(soak slurm --trials 6 --seed 2)
+# boxes take long to start, and the suite has two places for them
+set_tests_properties(torture.chaos torture.soak PROPERTIES TIMEOUT 2400 COST 10000 SKIP_RETURN_CODE 77)
+set_tests_properties(torture.chaos PROPERTIES RESOURCE_LOCK slurm-1)
+set_tests_properties(torture.soak PROPERTIES RESOURCE_LOCK slurm-2)

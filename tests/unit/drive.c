@@ -804,6 +804,9 @@ static void test_tasks_that_somebody_cancels_in_slurm_are_not_sent_again(void **
     assert_true(drive_to_end(&w, &err) >= 0);
     format_counts(hg_drive_state(w.drive), counts, sizeof counts);
     assert_string_equal(counts, "ok 4, cancelled 2");
+    assert_string_equal(
+        hg_run_text(hg_drive_state(w.drive), hg_run_cell_find(hg_drive_state(w.drive), 1, 2)),
+        "in Slurm, not by hpcgrid");
     assert_int_equal(hg_drive_state(w.drive)->submissions.n, 1);
     end_world(&w);
 }

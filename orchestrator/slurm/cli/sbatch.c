@@ -128,28 +128,35 @@ static int add_number(struct hg_agent_call *call, const char *name, const char *
     return 0;
 }
 
+static int add_limits(struct hg_agent_call *call, const char *config)
+{
+    char value[512];
+
+    if (add_number(call, "max_array_size", config, "MaxArraySize") < 0 ||
+        add_number(call, "max_jobs", config, "MaxJobCount") < 0 ||
+        add_number(call, "min_job_age_s", config, "MinJobAge") < 0)
+        return -1;
+    hg_agent_add(call, "ambiguous_s",
+                 json_integer(hg_agent_credential_life_s(config_value(config, "AuthInfo", value))));
+    if (add_number(call, "message_timeout_s", config, "MessageTimeout") < 0)
+        return -1;
+    config_value(config, "AccountingStorageType", value);
+    hg_agent_add(call, "accounting", json_boolean(strstr(value, "slurmdbd") != NULL));
+    hg_agent_add(call, "version", hg_agent_text(config_value(config, "SLURM_VERSION", value)));
+    hg_agent_add(call, "cluster", hg_agent_text(config_value(config, "ClusterName", value)));
+    return 0;
+}
+
 static int op_limits(struct hg_agent_call *call)
 {
     struct hg_agent_said said;
     int rc = hg_agent_run_well(call, (const char *const[]){ "scontrol", "show", "config", NULL },
                                &said, "cannot read the configuration");
-    const char *c = hg_buf_str(&said.out);
-    char value[512];
 
-    if (rc == 0 && add_number(call, "max_array_size", c, "MaxArraySize") == 0 &&
-        add_number(call, "max_jobs", c, "MaxJobCount") == 0 &&
-        add_number(call, "min_job_age_s", c, "MinJobAge") == 0 &&
-        add_number(call, "message_timeout_s", c, "MessageTimeout") == 0) {
-        hg_agent_add(call, "ambiguous_s",
-                     json_integer(hg_agent_credential_life_s(config_value(c, "AuthInfo", value))));
-        hg_agent_add(call, "accounting",
-                     json_boolean(strstr(config_value(c, "AccountingStorageType", value),
-                                         "slurmdbd") != NULL));
-        hg_agent_add(call, "version", hg_agent_text(config_value(c, "SLURM_VERSION", value)));
-        hg_agent_add(call, "cluster", hg_agent_text(config_value(c, "ClusterName", value)));
-    }
+    if (rc == 0)
+        rc = add_limits(call, hg_buf_str(&said.out));
     hg_agent_said_done(&said);
-    return call->err.code ? -1 : rc;
+    return rc;
 }
 
 /* ---- cancel and hold ---- */

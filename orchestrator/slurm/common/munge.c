@@ -82,12 +82,14 @@ static int check(struct hg_agent_call *call, const char *path)
     int rc = connects(path);
 
     if (rc == ECONNREFUSED || rc == ENOENT) {
+        call->number = rc;
         hg_err_set(&call->err, HG_E_ENV, "munge does not answer at %s: %s", path, strerror(rc));
         return hg_err_hint(&call->err, "is munged running?");
     }
     if (answered_s > 0 && hg_clock_mono_s() - answered_s < FRESH_S)
         return 0;
     if (!answers(path)) {
+        call->number = ETIMEDOUT;
         hg_err_set(&call->err, HG_E_ENV, "munge does not answer at %s within %g s", path, LIMIT_S);
         return hg_err_hint(&call->err, "munged is running but does not respond: was it stopped?");
     }
