@@ -2,127 +2,209 @@
 #include "base/jsonlist.h"
 
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/buf.h"
+#include "base/hash.h"
 
-/* The next character that is not blank, left in the file. */
-static int peek(FILE *file)
+/* Objects and lists are taken apart here; jansson reads names and plain values. Most of these came before in the same words: one that is
+ * still known is not read again, which is what makes this quick. */
+
+#define KNOWN 4096    /* by their hash; a power of two */
+#define KNOWN_TEXT 48 /* bytes; longer ones seldom come again */
+
+struct known {
+    char text[KNOWN_TEXT];
+    size_t len;
+    json_t *value;
+};
+
+struct reader {
+    FILE *file;
+    int next;           /* character that is not used yet, or EOF */
+    struct hg_buf text; /* of a name or a plain value, as it stands in the file */
+    struct known *known;
+    const char *list; /* member of the outermost object */
+    bool had_list;
+    int (*take)(void *context, json_t *item);
+    void *context;
+};
+
+static bool is_blank(int c)
 {
-    int c;
-
-    do
-        c = getc_unlocked(file);
-    while (c == ' ' || c == '\t' || c == '\r' || c == '\n');
-    ungetc(c, file);
-    return c;
+    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
-static bool accept(FILE *file, int wanted)
+static bool ends_word(int c)
 {
-    return peek(file) == wanted && getc_unlocked(file) == wanted;
+    return is_blank(c) || c == ',' || c == ':' || c == ']' || c == '}' || c == EOF;
 }
 
-/* Append the value that begins here, an object, a list or a text, as it stands in the file, and nothing behind it. -1: the file ends in it. */
-static int copy_value(FILE *file, struct hg_buf *text)
+/* The next character that is not blank. */
+static int peek(struct reader *r)
 {
-    size_t depth = 0, n = 0;
-    bool quoted = false;
-    char part[4096];
+    while (is_blank(r->next))
+        r->next = getc_unlocked(r->file);
+    return r->next;
+}
 
-    for (int c; (c = getc_unlocked(file)) != EOF;) {
-        part[n++] = (char)c;
-        if (n > sizeof part - 2) {
-            hg_buf_append(text, part, n);
-            n = 0;
-        }
-        if (quoted && c == '\\' && (c = getc_unlocked(file)) != EOF)
-            part[n++] = (char)c;
-        else if (c == '"')
-            quoted = !quoted;
-        else if (!quoted && (c == '{' || c == '['))
-            depth++;
-        else if (!quoted && (c == '}' || c == ']'))
-            depth--;
-        if (!quoted && depth == 0) {
-            hg_buf_append(text, part, n);
-            return 0;
-        }
-    }
-    return -1;
+static bool accept(struct reader *r, int wanted)
+{
+    if (peek(r) != wanted)
+        return false;
+    r->next = getc_unlocked(r->file);
+    return true;
+}
+
+static inline void copy_next(struct reader *r)
+{
+    if (r->text.len + 1 >= r->text.cap)
+        hg_buf_reserve(&r->text, KNOWN_TEXT);
+    r->text.data[r->text.len++] = (char)r->next;
+    r->next = getc_unlocked(r->file);
+}
+
+static void copy_string(struct reader *r)
+{
+    bool escaped = false;
+
+    do {
+        escaped = r->next == '\\' && !escaped;
+        copy_next(r);
+    } while (r->next != EOF && (escaped || r->next != '"'));
+    if (r->next != EOF)
+        copy_next(r);
 }
 
 /* A number or a word: its end is what follows. */
-static json_t *read_word(FILE *file)
+static void copy_word(struct reader *r)
 {
-    char text[64];
-    size_t n = 0;
-    int c;
-
-    while (n < sizeof text && (c = getc_unlocked(file)) != EOF) {
-        if (strchr(",]} \t\r\n", c)) {
-            ungetc(c, file);
-            break;
-        }
-        text[n++] = (char)c;
-    }
-    return n < sizeof text ? json_loadb(text, n, JSON_DECODE_ANY, NULL) : NULL;
+    while (!ends_word(r->next))
+        copy_next(r);
 }
 
-static json_t *read_value(FILE *file)
+static json_t *read_plain(struct reader *r)
 {
-    struct hg_buf text = HG_BUF_INIT;
-    json_t *value = NULL;
-    int c = peek(file);
+    struct known *k;
+    json_t *value;
 
-    if (c != '{' && c != '[' && c != '"')
-        return read_word(file);
-    if (copy_value(file, &text) == 0)
-        value = json_loadb(text.data, text.len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, NULL);
-    hg_buf_done(&text);
+    r->text.len = 0;
+    if (peek(r) == '"')
+        copy_string(r);
+    else
+        copy_word(r);
+    if (r->text.len == 0)
+        return NULL;
+    k = &r->known[hg_hash64(r->text.data, r->text.len) % KNOWN];
+    if (k->len == r->text.len && memcmp(k->text, r->text.data, k->len) == 0)
+        return json_incref(k->value);
+    value = json_loadb(r->text.data, r->text.len, JSON_DECODE_ANY, NULL);
+    if (value && r->text.len <= KNOWN_TEXT) {
+        json_decref(k->value);
+        memcpy(k->text, r->text.data, r->text.len);
+        k->len = r->text.len;
+        k->value = json_incref(value);
+    }
     return value;
 }
 
-static int read_list(FILE *file, int (*take)(void *context, json_t *item), void *context)
+static json_t *read_value(struct reader *r, int depth);
+
+static int read_list(struct reader *r, int depth, int (*take)(void *context, json_t *item),
+                     void *context)
 {
-    if (!accept(file, '['))
+    if (!accept(r, '['))
         return -1;
-    if (accept(file, ']'))
+    if (accept(r, ']'))
         return 0;
     do {
-        json_t *item = read_value(file);
+        json_t *item = read_value(r, depth);
         int rc = item ? take(context, item) : -1;
 
         json_decref(item);
         if (rc != 0)
             return -1;
-    } while (accept(file, ','));
-    return accept(file, ']') ? 0 : -1;
+    } while (accept(r, ','));
+    return accept(r, ']') ? 0 : -1;
+}
+
+static int read_member(struct reader *r, int depth, json_t *object)
+{
+    json_t *name = peek(r) == '"' ? read_plain(r) : NULL;
+    const char *key = json_string_value(name);
+    size_t before = json_object_size(object);
+    int rc = -1;
+
+    if (!key || !accept(r, ':')) {
+        rc = -1;
+    } else if (depth > 1 || strcmp(key, r->list) != 0) {
+        rc = json_object_set_new_nocheck(object, key, read_value(r, depth));
+        if (json_object_size(object) == before) /* the name came before */
+            rc = -1;
+    } else if (!r->had_list) {
+        r->had_list = true;
+        rc = read_list(r, depth + 1, r->take, r->context);
+    }
+    json_decref(name);
+    return rc;
+}
+
+static int read_object(struct reader *r, int depth, json_t *object)
+{
+    if (!accept(r, '{'))
+        return -1;
+    if (accept(r, '}'))
+        return 0;
+    do {
+        if (read_member(r, depth, object) < 0)
+            return -1;
+    } while (accept(r, ','));
+    return accept(r, '}') ? 0 : -1;
+}
+
+static int append(void *list, json_t *item)
+{
+    return json_array_append(list, item);
+}
+
+/* depth: of what it is in; jansson has the same limit. */
+static json_t *read_value(struct reader *r, int depth)
+{
+    int c = peek(r), rc;
+    json_t *value;
+
+    if (c != '{' && c != '[')
+        return read_plain(r);
+    if (depth >= JSON_PARSER_MAX_DEPTH)
+        return NULL;
+    value = c == '{' ? json_object() : json_array();
+    rc = c == '{' ? read_object(r, depth + 1, value) : read_list(r, depth + 1, append, value);
+    if (rc == 0)
+        return value;
+    json_decref(value);
+    return NULL;
 }
 
 int hg_json_each_item(FILE *file, const char *list, json_t *rest,
                       int (*take)(void *context, json_t *item), void *context)
 {
-    bool done = false;
-    int rc = accept(file, '{') ? 0 : -1;
+    struct reader r = { .file = file,
+                        .next = ' ',
+                        .known = hg_alloc_zeroed(KNOWN, sizeof *r.known),
+                        .list = list,
+                        .take = take,
+                        .context = context };
+    int rc = read_object(&r, 1, rest);
 
-    while (rc == 0) {
-        json_t *name = peek(file) == '"' ? read_value(file) : NULL;
-        const char *key = json_string_value(name);
-
-        if (!key || !accept(file, ':') || json_object_get(rest, key)) {
-            rc = -1;
-        } else if (strcmp(key, list) != 0) {
-            rc = json_object_set_new(rest, key, read_value(file));
-        } else {
-            rc = done ? -1 : read_list(file, take, context);
-            done = true;
-        }
-        json_decref(name);
-        if (rc == 0 && !accept(file, ','))
-            break;
-    }
-    return rc == 0 && done && accept(file, '}') && peek(file) == EOF && !ferror(file) ? 0 : -1;
+    if (!r.had_list || peek(&r) != EOF || ferror(file))
+        rc = -1;
+    for (size_t i = 0; i < KNOWN; i++)
+        json_decref(r.known[i].value);
+    free(r.known);
+    hg_buf_done(&r.text);
+    return rc;
 }
 
 int hg_json_load_items(const char *path, size_t max, const char *list, struct hg_json_doc *doc,

@@ -8,8 +8,9 @@
 #include "base/json.h"
 
 /* Read a file that is one object with a long list in it, item by item: the list may be larger than the memory. take gets each item as a
- * tree that it may change and keep (json_incref); it returns 0 to go on. *rest gets all other members; it is an object already. Returns 0, or -1: take
- * returned something else, or the text is not that simple or not JSON, and has to be read as a whole to know. */
+ * tree that it may keep (json_incref) and change, but not the texts and numbers in it, which items share; it returns 0 to go on. *rest gets
+ * all other members; it is an object already. Returns 0, or -1: take returned something else, or the text is not that simple or not JSON,
+ * and has to be read as a whole to know. */
 int hg_json_each_item(FILE *file, const char *list, json_t *rest,
                       int (*take)(void *context, json_t *item), void *context);
 

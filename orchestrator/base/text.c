@@ -210,7 +210,7 @@ bool hg_text_is_name(const char *text)
 bool hg_text_is_one_of(const char *text, size_t len, const char *const *words)
 {
     for (; *words; words++)
-        if (strlen(*words) == len && memcmp(*words, text, len) == 0)
+        if (strncmp(*words, text, len) == 0 && strlen(*words) == len)
             return true;
     return false;
 }
@@ -333,9 +333,9 @@ size_t hg_text_number_format(double v, char out[static 32])
 
     if (v == floor(v) && fabs(v) < 1e15) /* whole numbers are the common case; -0 prints as 0 */
         return hg_text_integer_format((long long)v, out);
-    do {
+    do
         snprintf(sci, sizeof sci, "%.*e", precision, fabs(v));
-    } while (strtod(sci, NULL) != fabs(v) && ++precision < 17);
+    while (precision < 16 && strtod(sci, NULL) != fabs(v) && ++precision); /* 17 digits always do */
     for (const char *p = sci; *p != 'e'; p++)
         if (*p != '.')
             digits[n++] = *p;

@@ -23,9 +23,16 @@
 /* Kinds of values, as bits. */
 enum { KIND_INT = 1, KIND_REAL = 2, KIND_BOOL = 4, KIND_TEXT = 8 };
 
+/* The latest value of a column and its text: few columns have another value in every line. */
+struct latest {
+    json_t *value;
+    struct hg_buf text;
+};
+
 /* A place in a result where something was found: a dotted path. */
 struct path {
     char *name;
+    struct latest latest;
     unsigned kinds;
     bool column;     /* some result has a plain value there */
     bool left_out;   /* some result has a list or an object there that its line has not */
@@ -38,6 +45,7 @@ struct path {
 /* A key of the cells. */
 struct key {
     char *name;
+    struct latest latest;
     unsigned kinds;
     const char *own;
     size_t len;
@@ -81,14 +89,24 @@ struct hg_lines *hg_lines_create(const struct hg_style *style, size_t memory_max
     return l;
 }
 
+static void latest_done(struct latest *latest)
+{
+    json_decref(latest->value);
+    hg_buf_done(&latest->text);
+}
+
 void hg_lines_free(struct hg_lines *l)
 {
     if (!l)
         return;
-    for (size_t i = 0; i < l->paths.n; i++)
+    for (size_t i = 0; i < l->paths.n; i++) {
+        latest_done(&l->paths.items[i].latest);
         free(l->paths.items[i].name);
-    for (size_t i = 0; i < l->keys.n; i++)
+    }
+    for (size_t i = 0; i < l->keys.n; i++) {
+        latest_done(&l->keys.items[i].latest);
         free(l->keys.items[i].name);
+    }
     HG_VEC_DONE(&l->paths);
     HG_VEC_DONE(&l->keys);
     HG_VEC_DONE(&l->columns);
@@ -289,14 +307,19 @@ static const char *take_text(const char **at, size_t *len)
 }
 
 /* place: twice the key's number, or twice the path's and one. Nothing is kept of an empty field. */
-static void put_field(struct hg_lines *l, uint64_t place, const char *name, const json_t *value)
+static void put_field(struct hg_lines *l, uint64_t place, const char *name, json_t *value,
+                      struct latest *latest)
 {
-    hg_buf_clear(&l->field);
-    append_value(l->style, name, value, &l->field);
-    if (l->field.len == 0)
+    if (value != latest->value) {
+        json_decref(latest->value);
+        latest->value = json_incref(value);
+        hg_buf_clear(&latest->text);
+        append_value(l->style, name, value, &latest->text);
+    }
+    if (latest->text.len == 0)
         return;
     put_count(&l->record, place);
-    put_text(&l->record, l->field.data, l->field.len);
+    put_text(&l->record, latest->text.data, latest->text.len);
 }
 
 /* Behind what was put into `field`. */
@@ -320,7 +343,9 @@ static void put_head(struct hg_lines *l, const struct hg_results *set, const str
     put_count(&l->record, find_set(l, set));
     put_text(&l->record, r->id, strlen(r->id));
     hg_buf_clear(&l->path);
-    hg_buf_printf(&l->path, "%s%s%s", set->name, *set->run ? "/" : "", set->run);
+    hg_buf_puts(&l->path, set->name);
+    hg_buf_puts(&l->path, *set->run ? "/" : "");
+    hg_buf_puts(&l->path, set->run);
     hg_buf_clear(&l->field);
     put_own(l, hg_buf_str(&l->path), true);
     put_own(l, r->id, false);
@@ -360,10 +385,10 @@ static bool is_odd(const json_t *object)
     return false;
 }
 
-static const json_t *value_at(const json_t *object, const char *path)
+static json_t *value_at(const json_t *object, const char *path)
 {
     while (object) {
-        const json_t *value = json_object_get(object, path);
+        json_t *value = json_object_get(object, path);
         char name[NAME_MAX];
         size_t n = strcspn(path, ".");
 
@@ -386,7 +411,7 @@ static void add_column(struct hg_lines *l, struct path *path)
 }
 
 /* What stands at l->path. */
-static void put_value(struct hg_lines *l, const json_t *members, const json_t *value)
+static void put_value(struct hg_lines *l, const json_t *members, json_t *value)
 {
     struct path *path = find_path(l, hg_buf_str(&l->path));
     bool plain = !json_is_object(value) && !json_is_array(value);
@@ -396,10 +421,10 @@ static void put_value(struct hg_lines *l, const json_t *members, const json_t *v
     if (!path->column && !path->wanted)
         path->left_out = true;
     else if (path->last != l->n) {
-        const json_t *own = l->odd ? value_at(members, path->name) : value;
+        json_t *own = l->odd ? value_at(members, path->name) : value;
 
         path->kinds |= kind_of(own);
-        put_field(l, 2 * (uint64_t)(path - l->paths.items) + 1, path->name, own);
+        put_field(l, 2 * (uint64_t)(path - l->paths.items) + 1, path->name, own, &path->latest);
     }
     path->last = l->n;
 }
@@ -461,7 +486,7 @@ int hg_lines_add(struct hg_lines *l, const struct hg_results *set, const struct 
         size_t key = find_key(l, name);
 
         l->keys.items[key].kinds |= kind_of(value);
-        put_field(l, 2 * (uint64_t)key, "", value);
+        put_field(l, 2 * (uint64_t)key, "", value, &l->keys.items[key].latest);
     }
     l->odd = is_odd(members);
     hg_buf_clear(&l->path);

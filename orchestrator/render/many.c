@@ -170,19 +170,26 @@ static uint32_t number_shape(struct hg_many *m, const json_t *cell)
     return number_word(&m->shapes, hg_buf_str(&m->text), m->text.len);
 }
 
-/* What makes a cell: all its members but notes and the way of asking. */
+/* What makes a cell: all its members but notes and the way of asking, in any order. */
 static struct hg_hash128 hash_cell(struct hg_many *m, const json_t *cell)
 {
-    json_t *members = json_object(), *value;
+    struct hg_hash128 sum = { 0 };
     const char *name;
+    json_t *value;
 
-    json_object_foreach((json_t *)cell, name, value)
-        if (!json_is_null(value) && !(hg_frame_key_flags(name) & (HG_KEY_NOTE | HG_KEY_LOOSE)))
-            json_object_set(members, name, value);
-    hg_buf_clear(&m->text);
-    hg_json_dump(members, HG_JSON_COMPACT | HG_JSON_SORT, &m->text);
-    json_decref(members);
-    return hg_hash128(hg_buf_str(&m->text), m->text.len);
+    json_object_foreach((json_t *)cell, name, value) {
+        struct hg_hash128 one;
+
+        if (json_is_null(value) || hg_frame_key_flags(name) & (HG_KEY_NOTE | HG_KEY_LOOSE))
+            continue;
+        hg_buf_clear(&m->text);
+        hg_buf_append(&m->text, name, strlen(name) + 1);
+        hg_json_dump(value, HG_JSON_COMPACT | HG_JSON_SORT, &m->text);
+        one = hg_hash128(m->text.data, m->text.len);
+        sum.low += one.low;
+        sum.high += one.high;
+    }
+    return sum;
 }
 
 /* A run's cells have ids, and these alone tell them apart. */
@@ -236,39 +243,48 @@ int hg_many_add(struct hg_many *m, const json_t *entry, struct hg_err *err)
 
 /* ---- All of them ---- */
 
-static int compare_hashes(const struct hg_hash128 *a, const struct hg_hash128 *b)
+static bool is_same_hash(const struct hg_hash128 *a, const struct hg_hash128 *b)
 {
-    if (a->high != b->high)
-        return a->high < b->high ? -1 : 1;
-    return (a->low > b->low) - (a->low < b->low);
+    return a->high == b->high && a->low == b->low;
 }
 
-static int compare_cells(const void *pa, const void *pb, void *facts)
+static bool is_same_cell(const struct fact *a, const struct fact *b)
 {
-    uint32_t a = *(const uint32_t *)pa, b = *(const uint32_t *)pb;
-    const struct fact *fa = (const struct fact *)facts + a, *fb = (const struct fact *)facts + b;
-    int order = compare_hashes(&fa->cell, &fb->cell);
-
-    return order ? order : (a > b) - (a < b);
+    return is_same_hash(&a->cell, &b->cell);
 }
 
-static int compare_ids(const void *pa, const void *pb, void *facts)
+static bool is_same_id(const struct fact *a, const struct fact *b)
 {
-    uint32_t a = *(const uint32_t *)pa, b = *(const uint32_t *)pb;
-    const struct fact *fa = (const struct fact *)facts + a, *fb = (const struct fact *)facts + b;
-    int order = compare_hashes(&fa->id, &fb->id);
-
-    return order ? order : (a > b) - (a < b);
+    return is_same_hash(&a->id, &b->id);
 }
 
-static int compare_attempts(const void *pa, const void *pb, void *facts)
+static bool is_same_attempt(const struct fact *a, const struct fact *b)
 {
-    uint32_t a = *(const uint32_t *)pa, b = *(const uint32_t *)pb;
-    const struct fact *fa = (const struct fact *)facts + a, *fb = (const struct fact *)facts + b;
+    return a->first == b->first && a->attempt_hash == b->attempt_hash;
+}
 
-    if (fa->first != fb->first)
-        return fa->first < fb->first ? -1 : 1;
-    return (fa->attempt_hash > fb->attempt_hash) - (fa->attempt_hash < fb->attempt_hash);
+/* Facts by a hash, in a table that is at most half full; 0: nothing, else one more than which. */
+struct table {
+    uint32_t *slots;
+    size_t n; /* a power of two */
+};
+
+static void table_clear(struct table *t)
+{
+    memset(t->slots, 0, t->n * sizeof *t->slots);
+}
+
+/* The first fact that is the same as this one, which is put into the table if there was none. */
+static uint32_t find_first(struct table *t, const struct fact *facts, uint32_t i, uint64_t hash,
+                           bool (*is_same)(const struct fact *a, const struct fact *b))
+{
+    size_t at = hash & (t->n - 1);
+
+    while (t->slots[at] && !is_same(&facts[t->slots[at] - 1], &facts[i]))
+        at = (at + 1) & (t->n - 1);
+    if (!t->slots[at])
+        t->slots[at] = i + 1;
+    return t->slots[at] - 1;
 }
 
 static bool counts_more(const struct fact *a, const struct fact *b)
@@ -280,21 +296,19 @@ static bool counts_more(const struct fact *a, const struct fact *b)
 }
 
 /* A cell has one id, an id names one cell, and an attempt stands once. */
-static bool is_strict(struct hg_many *m, uint32_t *order)
+static bool is_strict(const struct hg_many *m, struct table *t)
 {
-    struct fact *facts = m->facts.items;
-    size_t n = m->facts.n;
+    const struct fact *facts = m->facts.items;
     bool good = true;
 
-    qsort_r(order, n, sizeof *order, compare_ids, facts);
-    for (size_t i = 0, first = 0; i < n && good; i++) {
-        if (i && compare_hashes(&facts[order[i]].id, &facts[order[first]].id) != 0)
-            first = i;
-        good = !facts[order[i]].has_id || facts[order[i]].first == order[first];
-    }
-    qsort_r(order, n, sizeof *order, compare_attempts, facts);
-    for (size_t i = 1; i < n && good; i++)
-        good = compare_attempts(&order[i - 1], &order[i], facts) != 0;
+    table_clear(t);
+    for (uint32_t i = 0; i < m->facts.n && good; i++)
+        good = find_first(t, facts, i, facts[i].id.low, is_same_id) == facts[i].first ||
+               !facts[i].has_id;
+    table_clear(t);
+    for (uint32_t i = 0; i < m->facts.n && good; i++)
+        good =
+            find_first(t, facts, i, facts[i].attempt_hash + facts[i].first, is_same_attempt) == i;
     return good;
 }
 
@@ -302,25 +316,23 @@ static bool is_strict(struct hg_many *m, uint32_t *order)
 static int choose_attempts(struct hg_many *m)
 {
     struct fact *facts = m->facts.items;
-    uint32_t *order = hg_alloc(m->facts.n * sizeof *order), first = 0;
+    struct table t = { .n = 2 };
     bool good;
 
-    for (uint32_t i = 0; i < m->facts.n; i++)
-        order[i] = i;
-    qsort_r(order, m->facts.n, sizeof *order, compare_cells, facts);
-    for (size_t i = 0; i < m->facts.n; i++) {
-        struct fact *f = &facts[order[i]];
+    while (t.n < 2 * m->facts.n)
+        t.n *= 2;
+    t.slots = hg_alloc_zeroed(t.n, sizeof *t.slots);
+    for (uint32_t i = 0; i < m->facts.n; i++) {
+        uint32_t first = find_first(&t, facts, i, facts[i].cell.low, is_same_cell);
 
-        if (i == 0 || compare_hashes(&f->cell, &facts[first].cell) != 0)
-            facts[first = order[i]].best = order[i];
-        f->first = first;
-        if (counts_more(f, &facts[facts[first].best]))
-            facts[first].best = order[i];
+        facts[i].first = first;
+        if (first == i || counts_more(&facts[i], &facts[facts[first].best]))
+            facts[first].best = i;
     }
     for (size_t i = 0; i < m->facts.n; i++)
         facts[i].used = facts[facts[i].first].best == i;
-    good = m->set.flags & HG_RESULTS_TOLERANT || is_strict(m, order);
-    free(order);
+    good = m->set.flags & HG_RESULTS_TOLERANT || is_strict(m, &t);
+    free(t.slots);
     return good ? 0 : -1;
 }
 

@@ -130,8 +130,7 @@ static bool is_formula(const char *text)
 void hg_csv_append(const struct hg_style *style, const char *text, struct hg_buf *out)
 {
     char *end;
-    bool number = (strtod(text, &end), *text && !*end);
-    bool formula = is_formula(text) && !number;
+    bool formula = is_formula(text) && (strtod(text, &end), *end);
     bool quoted =
         formula || strpbrk(text, "\"\r\n") || *text == ' ' || strstr(text, hg_csv_separator(style));
 
@@ -154,16 +153,16 @@ static bool is_misread(const struct hg_style *style, const char *text)
     static const char *const words[] = { "NA",   "N/A",  "n/a",   "#N/A", "NULL",  "null", "None",
                                          "<NA>", "true", "false", "True", "False", "TRUE", "FALSE",
                                          "T",    "F",    "-nan",  "#NA",  NULL };
-    char *copy = hg_strdup(text), *comma = style->comma ? strchr(copy, ',') : NULL, *end;
-    bool misread;
+    char *copy, *end;
+    bool misread = (strtod(text, &end), *text && !*end);
 
-    if (comma)
-        *comma = '.';
-    misread = (strtod(copy, &end), *copy && !*end);
-    for (size_t i = 0; words[i]; i++)
-        misread = misread || strcmp(words[i], text) == 0;
-    free(copy);
-    return misread;
+    if (style->comma && (end = strchr(text, ','))) {
+        copy = hg_strdup(text);
+        copy[end - text] = '.';
+        misread = (strtod(copy, &end), !*end);
+        free(copy);
+    }
+    return misread || hg_text_is_one_of(text, strlen(text), words);
 }
 
 void hg_csv_append_text(const struct hg_style *style, const char *text, struct hg_buf *out)

@@ -18,6 +18,7 @@
 #include "base/fs.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/jsonlist.h"
 #include "base/opt.h"
 #include "base/proc.h"
 #include "base/seal.h"
@@ -255,6 +256,111 @@ static void test_json_errors_name_line_and_column(void **state)
     assert_int_equal(errs.items[1].column, 3);
     hg_errs_done(&errs);
     hg_json_doc_done(&doc);
+}
+
+static int keep_item(void *list, json_t *item)
+{
+    return json_array_append(list, item);
+}
+
+/* The reader of single items, beside jansson's reading of the whole. */
+static void compare_readers(const char *text)
+{
+    const int flags = JSON_REJECT_DUPLICATES;
+    json_t *whole = json_loads(text, flags, NULL), *rest = json_object(), *items = json_array();
+    FILE *file = fmemopen((char *)text, strlen(text), "r");
+    int rc = hg_json_each_item(file, "items", rest, keep_item, items);
+
+    fclose(file);
+    if (rc == 0) {
+        struct hg_buf one = HG_BUF_INIT, other = HG_BUF_INIT;
+
+        assert_non_null(whole);
+        hg_json_dump(json_object_get(whole, "items"), HG_JSON_COMPACT, &one);
+        hg_json_dump(items, HG_JSON_COMPACT, &other);
+        assert_string_equal(hg_buf_str(&one), hg_buf_str(&other));
+        json_object_del(whole, "items");
+        assert_true(json_equal(whole, rest));
+        hg_buf_done(&one);
+        hg_buf_done(&other);
+    } else if (whole) {
+        fail_msg("refused: %.200s", text);
+    }
+    json_decref(whole);
+    json_decref(rest);
+    json_decref(items);
+}
+
+static void test_items_are_read_as_jansson_reads_the_whole(void **state)
+{
+    static const char *const items[] = {
+        "",
+        "{}",
+        "[]",
+        "1,1,1.0,1e0,true,true",
+        "\"a\",\"a\",\"\\u0061\",\"a\\\\\",\"\\\"\"",
+        "{\"b\": 1, \"a\": [{\"b\": 1}, [ ], {\"b\": {\"b\": null}}]}, {\"a\": 1, \"b\": 1}",
+        "\t{ \"\" :\r\n-0.5 } ",
+        "\"a string that is too long to be remembered by the reader, twice\"",
+        "{\"a\\u00e9\": \"\xc3\xa9\"}",
+        /* refused */
+        ",",
+        "1,",
+        "1 2",
+        "{",
+        "}",
+        "[1",
+        "1]",
+        "{\"a\"}",
+        "{\"a\":}",
+        "{\"a\":1,}",
+        "{a:1}",
+        "{1:1}",
+        "{\"a\": 1, \"a\": 1}",
+        "{\"a\": 1, \"\\u0061\": 2}",
+        "{\"a\\u0000\": 1}",
+        "\"\\u0000\"",
+        "nul",
+        "truefalse",
+        "tru\"e\"",
+        "01",
+        "1e999",
+        "NaN",
+        "-",
+        "'a'",
+        "\"a\"\"b\"",
+        "\"a",
+        "\"a\\\"",
+        "\"\n\"",
+        "\"\xff\"",
+        "\xef\xbb\xbf"
+        "1",
+        "1: 2",
+        "[1}",
+        "{\"a\": 1]",
+        "/**/1",
+    };
+    char text[8192];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof items / sizeof *items; i++) {
+        snprintf(text, sizeof text, "{\"n\": 1, \"items\": [%s], \"more\": {\"n\": 1}}\n",
+                 items[i]);
+        compare_readers(text);
+        snprintf(text, sizeof text, "{\"items\": [1, %s]} 1", items[i]); /* text behind it */
+        compare_readers(text);
+        snprintf(text, sizeof text, "{\"items\": [], \"items\": [%s]}", items[i]);
+        compare_readers(text);
+    }
+    for (int levels = JSON_PARSER_MAX_DEPTH - 1; levels <= JSON_PARSER_MAX_DEPTH + 1; levels++) {
+        char lists[2 * JSON_PARSER_MAX_DEPTH + 1] = "";
+        size_t n = (size_t)levels - 2; /* the items are in a list in an object */
+
+        memset(lists, '[', n);
+        memset(lists + n, ']', n);
+        snprintf(text, sizeof text, "{\"items\": [%s]}", lists);
+        compare_readers(text);
+    }
 }
 
 static void test_json_that_two_programs_could_read_differently_is_refused(void **state)
@@ -699,6 +805,7 @@ int main(void)
         cmocka_unit_test(test_nearest_word_is_found_and_far_ones_are_not),
         cmocka_unit_test(test_json_errors_name_line_and_column),
         cmocka_unit_test(test_json_that_two_programs_could_read_differently_is_refused),
+        cmocka_unit_test(test_items_are_read_as_jansson_reads_the_whole),
         cmocka_unit_test(test_out_of_memory_ends_the_process_with_code_4),
         cmocka_unit_test(test_canonical_json_is_rfc_8785),
         cmocka_unit_test(test_large_numbers_read_back),
