@@ -30,8 +30,9 @@ static void take_claim(const struct hg_attempt_group *g, const struct hg_attempt
     free(dir);
 }
 
-static void take_attempt(const struct hg_attempt_group *g, struct hg_attempt_files *f,
-                         const char *run_key, struct hg_attempt *a)
+/* A bad result is none. One that cannot be read may be good: nothing can be said of its cell. */
+static int take_attempt(const struct hg_attempt_group *g, struct hg_attempt_files *f,
+                        const char *run_key, struct hg_attempt *a, struct hg_err *err)
 {
     struct hg_err why = HG_ERR_INIT;
     json_t *result = hg_resultfile_read(g, f, run_key, NULL, false, &why);
@@ -46,6 +47,11 @@ static void take_attempt(const struct hg_attempt_group *g, struct hg_attempt_fil
     if (!g->quick && (!result || strcmp(a->status, "ok") != 0))
         take_claim(g, f, f->result && !json_is_true(json_object_get(result, "ending")), a);
     json_decref(result);
+    if (why.code != HG_E_ENV)
+        return 0;
+    if (err)
+        *err = why;
+    return -1;
 }
 
 static bool is_ok(const struct hg_attempt *a)
@@ -79,7 +85,9 @@ int hg_attempt_find(struct hg_attempt_group *g, int batch, size_t line, const ch
     for (size_t i = 0; rc == 0 && i < list.n; i++) {
         struct hg_attempt other;
 
-        take_attempt(g, &list.items[i], run_key, &other);
+        rc = take_attempt(g, &list.items[i], run_key, &other, err);
+        if (rc < 0)
+            break;
         left = other.claimed ? other.left : left;
         if (other.open) { /* the newest */
             open = true;

@@ -28,8 +28,9 @@ struct hg_attempt {
 };
 
 /* The attempt that counts of a cell (its place in the plan and its id): the newest whose result is ok, under any claim number, else
- * under this one (0: any) the newest with a result, else the newest claimed. A cell that never began is not an error: claimed is false.
- * run_key: of the plan, results of another run do not count (NULL: not checked). g is kept for the next cell. */
+ * under this one (0: any) the newest with a result, else the newest claimed. A cell that never began is not an error: claimed is false. Nor is
+ * a result that is damaged; but one that cannot be read is, for it may be good. run_key: of the plan, results of another run do not count
+ * (NULL: not checked). g is kept for the next cell. */
 int hg_attempt_find(struct hg_attempt_group *g, int batch, size_t line, const char *cell_id,
                     unsigned submission, const char *run_key, struct hg_attempt *a,
                     struct hg_err *err);

@@ -2,6 +2,7 @@
 #include "test.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/fs.h"
 #include "base/text.h"
@@ -248,6 +249,31 @@ static void test_a_copy_that_left_because_of_the_newest_attempt_is_known(void **
     hg_attempt_group_forget(&g);
 }
 
+static void test_a_result_that_cannot_be_read_is_not_a_bad_one(void **state)
+{
+    static const char *const bad[] = { "result.json", NULL };
+    static const char *const begun[] = { "claim.json", NULL };
+    struct hg_attempt_group g = { .rd = &rd };
+    struct hg_err err = HG_ERR_INIT;
+    struct hg_attempt a;
+    char *folder, *result;
+
+    (void)state;
+    make(1, 0, "bad", 1, 0, bad);
+    make(1, 1, "loop", 1, 0, begun);
+    folder = hg_attempt_dir(&rd, 1, 1, "loop", 1, 0);
+    result = hg_fs_join(folder, "result.json");
+    assert_int_equal(symlink("result.json", result), 0); /* ELOOP, also for root */
+    assert_int_equal(hg_attempt_find(&g, 1, 0, "bad", 1, NULL, &a, &err), 0);
+    assert_true(!a.done && a.error[0]);
+    assert_int_equal(hg_attempt_find(&g, 1, 1, "loop", 1, NULL, &a, &err), -1);
+    assert_int_equal(err.code, HG_E_ENV);
+    assert_non_null(strstr(err.text, "loop.1.0/result.json"));
+    free(folder);
+    free(result);
+    hg_attempt_group_forget(&g);
+}
+
 /* While a file server does not answer, neither owner nor watcher can do anything. */
 static void test_what_nobody_has_looked_at_has_not_been_silent(void **state)
 {
@@ -276,6 +302,8 @@ int main(void)
             test_who_has_the_lock_asks_only_for_what_one_listing_of_cells_has, setup, teardown),
         cmocka_unit_test_setup_teardown(
             test_a_copy_that_left_because_of_the_newest_attempt_is_known, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_result_that_cannot_be_read_is_not_a_bad_one, setup,
+                                        teardown),
         cmocka_unit_test(test_what_nobody_has_looked_at_has_not_been_silent),
     };
 
