@@ -15,11 +15,12 @@ agent() {
     answer partitions '{"partitions":[]}'
     cat >"$HPCGRID_SLURM_AGENT" <<'END'
 #!/bin/bash
-# One answer a question: $ANSWERS/<op> holds its "ok" or "error" member; if there is $ANSWERS/<op>.die, we end instead.
+# One answer a question: $ANSWERS/<op> holds its "ok" or "error" member; if there is $ANSWERS/<op>.die, we end instead; $ANSWERS/<op>.sh is run first.
 while read -r line; do
     op=$(jq -r .op <<<"$line")
     printf '%s\n' "$line" >>"$ASKED"
     [ ! -e "$ANSWERS/$op.die" ] || kill -9 $$
+    [ ! -e "$ANSWERS/$op.sh" ] || . "$ANSWERS/$op.sh"
     [ "$op" != cancel ] || printf '{"ok":{"jobs":[]}}' >"$ANSWERS/poll"
     jq -c --slurpfile a "$ANSWERS/$op" '{id: .id, rpcs: 1} + $a[0]' <<<"$line"
 done

@@ -43,13 +43,6 @@ struct measured {
     double value; /* of the metric; NaN: none */
 };
 
-/* A command that a key has started. */
-struct job {
-    const char *word; /* NULL: none */
-    struct hg_proc proc;
-    struct hg_buf said;
-};
-
 enum asking { ASK_NOTHING, ASK_FILTER, ASK_SURE };
 
 struct hg_cockpit {
@@ -66,33 +59,39 @@ struct hg_cockpit {
     bool hot;     /* the map shows them */
     struct hg_cockpit_news news;
     struct hg_eta *eta; /* NULL: the plan cannot be read */
-    struct hg_buf left, log, message, prompt, input;
+    struct hg_buf left, log, prompt, input;
     size_t log_of; /* the cell of the log */
-    double log_s, said_s;
+    double log_s;
     enum hg_scene_page page;
     size_t row, column, log_back;
     enum asking asking;
     const char *sure_word; /* the command that waits for a yes */
     bool sure_all;
-    struct job job;
     char *retry;
 };
 
 static struct hg_words kept; /* messages */
 
-static struct hg_cockpit *open_one; /* the terminal's */
+/* At the end of a run watch opens another screen: the command that a key has started, and the message, are on this, too. */
+static struct {
+    const char *word; /* NULL: none */
+    struct hg_proc proc;
+    struct hg_buf said;
+} job;
+static struct hg_buf message;
+static double said_s;
 
-static void set_message(struct hg_cockpit *c, const char *text)
+static void set_message(const char *text)
 {
-    hg_buf_clear(&c->message);
-    hg_buf_puts(&c->message, text);
-    c->said_s = hg_clock_mono_s();
+    hg_buf_clear(&message);
+    hg_buf_puts(&message, text);
+    said_s = hg_clock_mono_s();
 }
 
-static void say(struct hg_cockpit *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* A line for the person, until the next key. */
-static void say(struct hg_cockpit *c, const char *fmt, ...)
+static void say(const char *fmt, ...)
 {
     struct hg_buf text = HG_BUF_INIT;
     va_list ap;
@@ -100,7 +99,7 @@ static void say(struct hg_cockpit *c, const char *fmt, ...)
     va_start(ap, fmt);
     hg_buf_vprintf(&text, fmt, ap);
     va_end(ap);
-    set_message(c, hg_buf_str(&text));
+    set_message(hg_buf_str(&text));
     hg_buf_done(&text);
 }
 
@@ -109,7 +108,7 @@ static void take_line(const char *line)
 {
     const char *text = strncmp(line, "hpcgrid: ", 9) == 0 ? line + 9 : line;
 
-    set_message(open_one, text);
+    set_message(text);
     if (kept.n < KEPT_MAX)
         hg_words_push(&kept, line);
 }
@@ -184,7 +183,7 @@ static void set_filter(struct hg_cockpit *c, const char *text)
     c->picks = old;
     c->filter = before;
     free(filter);
-    say(c, "%s%s%s", err.text, *err.hint ? "; " : "", err.hint);
+    say("%s%s%s", err.text, *err.hint ? "; " : "", err.hint);
 }
 
 /* ---- What is known of results ---- */
@@ -334,14 +333,14 @@ static void draw(struct hg_cockpit *c)
         .log_back = c->log_back,
         .heat = c->hot ? c->heat : NULL,
         .metric = hg_board_metric(c->board) ? hg_board_metric(c->board) : "train_s",
-        .message = c->message.len ? hg_buf_str(&c->message) : NULL,
+        .message = message.len ? hg_buf_str(&message) : NULL,
         .prompt = c->prompt.len ? hg_buf_str(&c->prompt) : NULL,
         .elapsed = elapsed,
     };
     struct hg_buf title = HG_BUF_INIT, away = HG_BUF_INIT;
     struct hg_canvas canvas;
 
-    if (c->message.len && hg_clock_mono_s() - c->said_s > SAID_S)
+    if (message.len && hg_clock_mono_s() - said_s > SAID_S)
         s.message = NULL;
     if (c->news.away_s > 5)
         hg_buf_printf(&away, "Slurm has not answered for %.0f s", c->news.away_s);
@@ -387,33 +386,33 @@ static void start_job(struct hg_cockpit *c, const char *word, const char *select
     spec.in = spec.out = HG_PROC_NULL;
     spec.err = HG_PROC_PIPE;
     spec.new_session = true;
-    hg_buf_clear(&c->job.said);
-    if (self && hg_proc_start(&spec, &c->job.proc, &err) == 0) {
-        fcntl(c->job.proc.err, F_SETFL, O_NONBLOCK);
-        c->job.word = word;
-        say(c, "%s ...", word);
+    hg_buf_clear(&job.said);
+    if (self && hg_proc_start(&spec, &job.proc, &err) == 0) {
+        fcntl(job.proc.err, F_SETFL, O_NONBLOCK);
+        job.word = word;
+        say("%s ...", word);
     } else {
-        set_message(c, err.text);
+        set_message(err.text);
     }
     free(self);
 }
 
 /* Its messages as one line; true: it has ended. */
-static bool end_job(struct hg_cockpit *c)
+static bool end_job(void)
 {
     struct hg_buf text = HG_BUF_INIT;
     char chunk[1024];
     ssize_t n;
     int status;
 
-    while ((n = read(c->job.proc.err, chunk, sizeof chunk)) > 0)
-        hg_buf_append(&c->job.said, chunk, (size_t)n);
+    while ((n = read(job.proc.err, chunk, sizeof chunk)) > 0)
+        hg_buf_append(&job.said, chunk, (size_t)n);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return false;
-    close(c->job.proc.err);
-    hg_proc_wait(c->job.proc.pid, 5, &status, NULL);
-    hg_buf_printf(&text, "%s: ", c->job.word);
-    for (const char *p = hg_buf_str(&c->job.said); *p;) {
+    close(job.proc.err);
+    hg_proc_wait(job.proc.pid, 5, &status, NULL);
+    hg_buf_printf(&text, "%s: ", job.word);
+    for (const char *p = hg_buf_str(&job.said); *p;) {
         size_t len = strcspn(p, "\n");
 
         p += strncmp(p, "hpcgrid: ", 9) == 0 ? 9 : 0;
@@ -422,8 +421,8 @@ static bool end_job(struct hg_cockpit *c)
         p += len + (p[len] == '\n');
         hg_buf_puts(&text, *p ? "; " : "");
     }
-    c->job.word = NULL;
-    set_message(c, hg_buf_str(&text));
+    job.word = NULL;
+    set_message(hg_buf_str(&text));
     hg_buf_done(&text);
     return true;
 }
@@ -434,13 +433,13 @@ static void command(struct hg_cockpit *c, const char *word, bool all)
     char *select = select_cells(c, all, &n);
 
     if (n == 0) {
-        say(c, "no cell here");
+        say("no cell here");
     } else if (strcmp(word, "retry") == 0 && !c->news.driven) {
         free(c->retry);
         c->retry = select ? select : hg_strdup("");
         return;
-    } else if (c->job.word) {
-        say(c, "%s is still at work", c->job.word);
+    } else if (job.word) {
+        say("%s is still at work", job.word);
     } else {
         start_job(c, word, select);
     }
@@ -457,7 +456,7 @@ static void ask_command(struct hg_cockpit *c, const char *word, bool all)
     c->sure_word = word;
     c->sure_all = all;
     if (!all && n > SELECT_IDS) {
-        say(c, "%s: more than %d cells here; filter them (/) and press the capital letter", word,
+        say("%s: more than %d cells here; filter them (/) and press the capital letter", word,
             SELECT_IDS);
     } else if (n && (all || strcmp(word, "cancel") == 0)) {
         c->asking = ASK_SURE;
@@ -546,10 +545,10 @@ static void arrange(struct hg_cockpit *c, int key)
     c->row = cell != HG_MAP_NONE ? c->board->cells[cell].row : 0;
     c->column = cell != HG_MAP_NONE ? c->board->cells[cell].column : 0;
     if (key == 'x')
-        say(c, name ? "%s is a column now" : "rows and columns as in the report", name);
+        say(name ? "%s is a column now" : "rows and columns as in the report", name);
     else
-        say(c, name ? "%s are sorted by %s" : "%s have one axis only",
-            key == 'S' ? "columns" : "rows", name);
+        say(name ? "%s are sorted by %s" : "%s have one axis only", key == 'S' ? "columns" : "rows",
+            name);
 }
 
 static void turn_page(struct hg_cockpit *c, enum hg_scene_page page)
@@ -585,7 +584,7 @@ static void press(struct hg_cockpit *c, int key)
     }
     if (key == HG_PRESS_SIZE || move_key(c, key))
         return;
-    hg_buf_clear(&c->message);
+    hg_buf_clear(&message);
     if (key == 'q')
         hg_signals_stop = SIGINT;
     else if (key == '?')
@@ -624,7 +623,6 @@ struct hg_cockpit *hg_cockpit_open(const struct hg_rundir *rd, const struct hg_r
     c->rd = rd;
     c->state = state;
     c->picks.all = true;
-    open_one = c;
     hg_log_divert(take_line);
     hg_signals_last = hg_terminal_abandon;
     c->eta = hg_eta_open(rd, NULL);
@@ -646,8 +644,6 @@ void hg_cockpit_close(struct hg_cockpit *c)
     for (size_t i = 0; i < kept.n; i++)
         fprintf(stderr, "%s\n", kept.items[i]);
     hg_words_done(&kept);
-    if (c->job.word) /* it goes on by itself */
-        close(c->job.proc.err);
     for (size_t b = 0; b < c->n_batches; b++)
         free(c->measured[b]);
     free(c->measured);
@@ -656,10 +652,8 @@ void hg_cockpit_close(struct hg_cockpit *c)
     hg_eta_free(c->eta);
     hg_buf_done(&c->left);
     hg_buf_done(&c->log);
-    hg_buf_done(&c->message);
     hg_buf_done(&c->prompt);
     hg_buf_done(&c->input);
-    hg_buf_done(&c->job.said);
     hg_board_free(c->board);
     hg_picks_done(&c->picks);
     free(c->filter);
@@ -688,8 +682,7 @@ void hg_cockpit_wait(struct hg_cockpit *c, double wait_s)
         int key;
 
         draw(c);
-        key =
-            hg_terminal_key(c->unread ? 0 : fmin(left, TICK_S), c->job.word ? c->job.proc.err : -1);
+        key = hg_terminal_key(c->unread ? 0 : fmin(left, TICK_S), job.word ? job.proc.err : -1);
         while (key != HG_PRESS_NONE && !hg_signals_stop) { /* all that were typed, then draw once */
             press(c, key);
             key = hg_terminal_key(0, -1);
@@ -698,7 +691,7 @@ void hg_cockpit_wait(struct hg_cockpit *c, double wait_s)
             read_results(c);
             estimate(c);
         }
-        if ((c->job.word && end_job(c)) || c->retry) {
+        if ((job.word && end_job()) || c->retry) {
             draw(c);
             return;
         }
