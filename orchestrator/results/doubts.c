@@ -112,7 +112,7 @@ static void check_end(struct doubts *d)
         add(d, "counts as good, but ended otherwise: ", hg_str_printf("%s", why));
 }
 
-/* Without wall_s by the time of rank 0. */
+/* Without wall_s by the time of rank 0. Both are of the last start only; the train_s of a worker that resumed is of all of its starts. */
 static void check_times(struct doubts *d)
 {
     const json_t *rank = json_array_get(json_object_get(d->entry, "ranks"), 0);
@@ -122,7 +122,7 @@ static void check_times(struct doubts *d)
     double known_s =
         train_s + fmax(0, number(d->entry, "init_s")) + fmax(0, number(d->entry, "eval_s"));
 
-    if (train_s > 1.01 * wall_s)
+    if (train_s > 1.01 * wall_s && !json_is_object(json_object_get(d->entry, "resumed")))
         add(d, "more time than it ran: ",
             hg_str_printf("train_s %.6g of %s %.6g", train_s, name, wall_s));
     else if (wall_s - known_s > UNEXPLAINED_S && known_s < EXPLAINED_PART * wall_s)
@@ -156,15 +156,17 @@ static void check_epochs(struct doubts *d)
             hg_str_printf("epoch_s has %zu of %.0f", n, epochs));
 }
 
-/* At least half of the steps took as long as the median, or longer. */
+/* At least half of the steps that were made (a training may end early) took as long as the median, or longer. */
 static void check_steps(struct doubts *d)
 {
     const json_t *step = json_object_get(d->entry, "step_s");
     double train_s = number(d->entry, "train_s"), median = number(step, "median");
+    double steps = number(d->entry, "steps");
 
-    if (median * d->r->steps / 2 > train_s)
+    steps = isnan(steps) ? d->r->steps : steps;
+    if (median * steps / 2 > train_s)
         add(d, "its steps took longer than all of it: ",
-            hg_str_printf("%.0f steps of %.6g s, train_s %.6g", d->r->steps, median, train_s));
+            hg_str_printf("%.0f steps of %.6g s, train_s %.6g", steps, median, train_s));
 }
 
 /* JSON has no NaN: programs write null. */

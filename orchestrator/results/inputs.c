@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "results/inputs.h"
 
+#include <ctype.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -54,10 +55,23 @@ static bool is_platform(const char *key)
     for (size_t i = 0; env_keys[i]; i++)
         if (strcmp(env_keys[i], key) == 0)
             return true;
-    for (size_t i = 0; parts[i]; i++)
-        if (strstr(key, parts[i]))
+    for (size_t i = 0; parts[i]; i++) {
+        const char *found = strstr(key, parts[i]);
+
+        if (found && (found == key || !isalpha((unsigned char)found[-1])))
             return true;
+    }
     return strncmp(key, "NCCL_", 5) == 0;
+}
+
+/* Beside `env` the same names may be something else: a time, a host's name, a device's index, per cent of the cores. */
+static bool is_platform_beside(const char *key, const json_t *value)
+{
+    if (json_is_object(value) || json_is_array(value) || hg_metric_is_time(key) ||
+        strncmp(key, "wall", 4) == 0 || strcmp(key, "machine") == 0)
+        return false;
+    return is_platform(key) &&
+           !(json_is_number(value) && (strcmp(key, "gpu") == 0 || strcmp(key, "cpu") == 0));
 }
 
 /* Add a member to an object that may not be there yet. */
@@ -95,8 +109,7 @@ json_t *hg_inputs_platform(const json_t *entry)
     const char *key;
 
     json_object_foreach((json_t *)entry, key, value) {
-        if (!json_is_object(value) && !json_is_array(value) && !hg_metric_is_time(key) &&
-            is_platform(key))
+        if (is_platform_beside(key, value))
             add(&platform, key, value);
     }
     json_object_foreach(json_object_get(entry, "env"), key, value) {

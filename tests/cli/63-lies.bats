@@ -127,6 +127,10 @@ EOT
     refused 'ran on other nodes or software: env given (baseline unknown)'
     pair '{clock_ahead_s: 40, gpu: {name: "a"}}' '{mpi: ["x"]}'
     accepted
+    pair '{wall_clock: 110, conversions: 3, cpu: 97.5, gpu: 0, machine: "n1"}' '{wall_clock: 60, conversions: 2, cpu: 88, gpu: 1, machine: "n2"}'
+    accepted
+    pair '{gpu: "A100"}' '{gpu: "V100"}'
+    refused 'ran on other nodes or software: gpu V100 (baseline A100)'
     pair '{env: {driver: "560", host: "n1", nccl: "2.2", HOME: "/a"}}' '{env: {driver: "560", host: "n2", mpi: "4"}}'
     accepted
 }
@@ -172,6 +176,11 @@ EOT
     # none of this is a contradiction
     pair '{epochs: 3, wall_s: 130, init_s: 10, world_size: 1}' '{wall_s: 900, init_s: 500, eval_s: 300, world_size: 2, exit_code: 0, slurm: {state: "COMPLETED", job_id: 7}, epochs: 3, epoch_s: [17, 17, 17],
         resumed: {times: 1, after_step: 3}, ranks: [{real_s: 53, host: "n1", device: "A100"}, {real_s: 54, host: "n1", device: "A100"}]}'
+    accepted
+    # the last start was shorter than the training, which stopped before its last step
+    pair '{}' '{resumed: {times: 1, after_step: 3}, wall_s: 40}'
+    accepted
+    pair '{comparable: {steps: 1000}}' '{comparable: {steps: 1000}, steps: 500, step_s: {median: 0.15}}'
     accepted
 }
 
