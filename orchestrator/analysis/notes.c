@@ -506,6 +506,15 @@ static void note_doubts(struct notes *notes, const struct hg_side *side, const c
 
 /* ---- Speedup and efficiency ---- */
 
+/* A thousand times slower than by an efficiency of up to 1.25, and not with so many devices that it might be. */
+static bool is_in_milliseconds(const struct hg_report *r, const struct hg_point *p)
+{
+    double times = 1000 * p->speedup.value;
+
+    return r->kind == HG_METRIC_TIME && times >= 0.5 &&
+           times <= (p->p >= 1 ? fmin(1.25 * p->p, 50) : 1.25);
+}
+
 static void note_hardware(struct notes *notes, const struct hg_configuration *c,
                           const struct hg_configuration *base, struct hg_point *p)
 {
@@ -527,6 +536,8 @@ static void note_hardware(struct notes *notes, const struct hg_configuration *c,
                  hg_report_text(notes->b->r, hg_frame_row(f, base->entry)[key]), "");
         p->off_law = true;
     }
+    if (own->on_cores == other->on_cores && is_in_milliseconds(notes->b->r, p))
+        add_note(notes, p, "a thousand times as long as expected: milliseconds?", "", "");
 }
 
 /* A difference in work that no other note explains yet. True: the work is in proportion. */
@@ -552,21 +563,10 @@ static bool note_work(struct notes *notes, struct hg_point *p)
     return !neither;
 }
 
-/* A thousand times slower than by an efficiency of up to 1.25, and not with so many devices that it might be. */
-static bool is_in_milliseconds(const struct hg_report *r, const struct hg_point *p)
-{
-    double times = 1000 * p->speedup.value;
-
-    return r->kind == HG_METRIC_TIME && times >= 0.5 &&
-           times <= (p->p >= 1 ? fmin(1.25 * p->p, 50) : 1.25);
-}
-
 static void note_efficiency(struct notes *notes, struct hg_point *p)
 {
     const struct hg_estimate *s = &p->speedup;
 
-    if (is_in_milliseconds(notes->b->r, p))
-        add_note(notes, p, "a thousand times as long as expected: milliseconds?", "", "");
     if (!(p->efficiency > 1 + 1e-9) || p->p == 1)
         return;
     p->superlinear = !s->has_interval || s->low > p->p;
@@ -710,10 +710,11 @@ static void take_sentence(void *context, const char *text)
     add_note(place->notes, place->p, text, "", "");
 }
 
-/* Runs without any spread. Whole seconds are a remark on the table. */
-static bool is_rounded(const struct hg_estimate *value)
+/* Times or rates without any spread. Whole seconds are a remark on the table. A loss may be the same in all runs. */
+static bool is_rounded(const struct hg_report *r, const struct hg_estimate *value)
 {
-    return value->has_interval && value->high - value->low <= 1e-9 * value->value &&
+    return r->kind != HG_METRIC_OTHER && value->has_interval &&
+           value->high - value->low <= 1e-9 * value->value &&
            fabs(value->value - round(value->value)) > 1e-9 * value->value;
 }
 
@@ -724,7 +725,7 @@ static void note_spread(struct notes *notes, const struct hg_configuration *c, s
     const struct hg_estimate *s = &p->speedup;
 
     hg_spread_place(notes->b, c, spread, take_sentence, &place);
-    if (is_rounded(&p->value))
+    if (is_rounded(notes->b->r, &p->value))
         add_note(notes, p, "its runs are equal: rounded? ± does not show by how much", "", "");
     if (s->has_interval && s->low < 1 && s->high > 1 && p->p != 1 &&
         !notes->b->options->against_first)

@@ -131,8 +131,8 @@ struct hg_report {
     struct hg_style style; /* of numbers for people, in sentences, too */
     char *title;
     char *metric;
-    char **
-        work; /* keys whose product is the work of a cell, lent, NULL-terminated; NULL: see work.c */
+    /* Keys whose product is the work of a cell, lent, NULL-terminated; NULL: see work.c. */
+    char **work;
     enum hg_metric_kind kind;
     bool has_direction; /* it is known whether higher or lower is better */
     bool higher_is_better;
@@ -146,8 +146,8 @@ struct hg_report {
         size_t n, cap;
     } states;       /* of the others, most frequent first */
     size_t repeats; /* runs in most places */
-    const struct hg_repeats
-        *adaptive;  /* places were repeated by this rule, lent by a set; NULL: none */
+    /* The rule by which places were repeated, lent by a set; NULL: none. */
+    const struct hg_repeats *adaptive;
     size_t refused; /* places refused (strict) */
     struct hg_frame frame;
     struct hg_names *names;                                  /* of the entries; see hg_entry_name */

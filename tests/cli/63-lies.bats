@@ -287,6 +287,9 @@ noted() {
     noted 'mean of 3 runs, as published' "$equal"
     jq '.results[1].sd = 0.01' set.json >r.json && mv r.json set.json
     noted 'mean of 3 runs, as published'
+    # the same seed gives the same loss
+    of '(1, 2, 3) as $r | {cell: {gpus_per_node: 1, strategy: "single", repeat: $r}, train_s: (100 + $r / 10), final_loss: 0.513}'
+    "$hpcgrid" report set.json --format json --metric final_loss --strict | jq -se '.[0] | [.tables[].points[].notes // [] | .[]] == []'
 }
 
 @test "the newest of several good runs of one cell is said to be that" {
@@ -304,6 +307,10 @@ noted() {
     accepted
     of '(1, 2, 3) as $r | {cell: {gpus_per_node: 1, strategy: "single", repeat: $r}, train_s: (if $r < 3 then 59 + $r / 10 else 59700 end)}'
     noted 'run 3 is an outlier: 1009 times the others'
+    # a core may well be so much slower than a GPU
+    of '("gpu", "cpu") as $h | {cell: {hardware: $h, nodes: 1, gpus_per_node: (if $h == "gpu" then 1 else 0 end), tasks_per_node: 1}, train_s: (if $h == "gpu" then 10.5 else 10003.7 end)}' \
+        '{baseline: {hardware: "gpu"}}'
+    "$hpcgrid" report set.json --format json | jq -se '.[0] | [.tables[].points[].notes // [] | .[] | select(test("milli"))] == []'
 }
 
 @test "what is swept on purpose is no lie" {
