@@ -325,25 +325,43 @@ int hg_text_out_of_range(double v, double min, double max, struct hg_err *err)
                       texts[2]);
 }
 
+/* The fewest digits that read as v, above 0; returns how many. *point: as layout_digits has it. */
+static int shortest_digits(double v, char digits[static 32], int *point)
+{
+    double millionths = rint(v * 1e6);
+    int n = 0, precision = v < 1e-290 ? 0 : 14; /* subnormals hold fewer digits */
+    char sci[40];
+
+    if (millionths < 1e15 &&
+        millionths / 1e6 == v) { /* quick, and strtod rounds as this division */
+        n = (int)hg_text_integer_format((long long)millionths, digits);
+        *point = n - 6;
+    } else {
+        do
+            snprintf(sci, sizeof sci, "%.*e", precision, v);
+        while (precision < 16 && strtod(sci, NULL) != v && ++precision); /* 17 digits always do */
+        for (const char *p = sci; *p != 'e'; p++)
+            if (*p != '.')
+                digits[n++] = *p;
+        *point = atoi(strchr(sci, 'e') + 1) + 1;
+    }
+    while (n > 1 && digits[n - 1] == '0')
+        n--;
+    return n;
+}
+
 size_t hg_text_number_format(double v, char out[static 32])
 {
-    char sci[40], digits[20];
-    int n = 0, precision = fabs(v) < 1e-290 ? 0 : 14; /* subnormals hold fewer digits */
+    char digits[32];
+    int n, point;
     size_t sign = v < 0;
 
     if (v == floor(v) && fabs(v) < 1e15) /* whole numbers are the common case; -0 prints as 0 */
         return hg_text_integer_format((long long)v, out);
-    do
-        snprintf(sci, sizeof sci, "%.*e", precision, fabs(v));
-    while (precision < 16 && strtod(sci, NULL) != fabs(v) && ++precision); /* 17 digits always do */
-    for (const char *p = sci; *p != 'e'; p++)
-        if (*p != '.')
-            digits[n++] = *p;
-    while (n > 1 && digits[n - 1] == '0')
-        n--;
+    n = shortest_digits(fabs(v), digits, &point);
     if (sign)
         out[0] = '-';
-    return sign + layout_digits(digits, n, atoi(strchr(sci, 'e') + 1) + 1, out + sign);
+    return sign + layout_digits(digits, n, point, out + sign);
 }
 
 size_t hg_text_utf8_next(const char *text, uint32_t *cp)

@@ -77,13 +77,24 @@ static void test_numbers_are_written_as_javascript_writes_them(void **state)
         { 0.000001, "0.000001" },
         { 123456789012345680.0, "123456789012345680" },
         { 1e15, "1000000000000000" },
+        { 0.1 + 0.2, "0.30000000000000004" },
+        { 999999999.999999, "999999999.999999" },
+        { 9999999999.999998, "9999999999.999998" },
+        { 89.900001000000003, "89.900001" },
+        { 89.90000100000002, "89.90000100000002" }, /* the next double */
     };
-    char out[32];
+    char out[32], wanted[32];
 
     (void)state;
     for (size_t i = 0; i < N_OF(cases); i++) {
         assert_int_equal(hg_text_number_format(cases[i].v, out), strlen(cases[i].text));
         assert_string_equal(out, cases[i].text);
+    }
+    for (long long n = 101; n < 999999999999999; n += n / 7 + 13) { /* decimals of six places */
+        snprintf(wanted, sizeof wanted, "%.15g", (double)n / 1e6);
+        hg_text_number_format((double)n / 1e6, out);
+        assert_string_equal(out, wanted);
+        assert_true(strtod(out, NULL) == (double)n / 1e6);
     }
 }
 
