@@ -25,9 +25,9 @@ enum hg_forecast_source {
 struct hg_forecast_run {
     enum hg_forecast_source source;
     double center;
-    double
-        shared_sd; /* common to its runs and those of other configurations; of regressions only */
-    double own_sd; /* common to its runs */
+    /* Common to its runs and those of other configurations; of regressions only. */
+    double shared_sd;
+    double own_sd;     /* common to its runs */
     double between_sd; /* common to all cells of a sweep */
     double run_sd;     /* of each run; NaN: not known, no interval */
     double freedom;

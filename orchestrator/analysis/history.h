@@ -16,10 +16,10 @@ struct hg_history_cell {
     struct hg_moments *moments; /* of them */
     struct hg_track track;
     double *levels; /* geometric mean of the stretch that each set lies in; NaN: no value */
-    struct hg_estimate
-        speed; /* of the newest stretch in units of the first, or of that of the baseline run */
-    enum hg_verdict_kind
-        verdict;  /* SAME: steady; FASTER, SLOWER; BROKEN; ONLY_A: gone; UNLIKE (strict) */
+    /* Of the newest stretch in units of the first, or of that of the baseline run. */
+    struct hg_estimate speed;
+    /* SAME: steady; FASTER, SLOWER; BROKEN; ONLY_A: gone; UNLIKE (strict). */
+    enum hg_verdict_kind verdict;
     size_t since; /* the first set since which that is so; 0: always */
 };
 
@@ -32,8 +32,8 @@ struct hg_history {
         struct hg_history_cell *items;
         size_t n, cap;
     } cells;
-    struct hg_listings
-        listings; /* "history": a line for each cell; "changes": one for each change */
+    /* "history": a line for each cell; "changes": one for each change. */
+    struct hg_listings listings;
     size_t steady, slower, faster, broken, missing, unlike; /* as of the newest set */
 };
 

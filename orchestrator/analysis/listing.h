@@ -33,8 +33,8 @@ struct hg_listing {
         struct hg_listing_column *items;
         size_t n, cap;
     } columns;
-    size_t
-        n_keys; /* first columns that say what a row is about: repeated where a wide listing is continued; 0: one */
+    /* First columns that say what a row is about: repeated where a wide listing is continued; 0: one. */
+    size_t n_keys;
     struct {
         struct hg_datum *items; /* row by row, columns.n to a row */
         size_t n, cap;

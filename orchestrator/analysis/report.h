@@ -30,8 +30,8 @@ struct hg_report_entry {
     const struct hg_result *result;
     size_t set; /* index of its set */
     bool shown; /* selected by `where` */
-    bool
-        replaced; /* its cell is no longer in the matrix, which has an equal one with another workload */
+    /* Its cell is no longer in the matrix, which has an equal one with another workload. */
+    bool replaced;
     bool rehearsal;    /* of the result, or of its hardware's other results if it has none */
     double value;      /* of the metric; only if state is NULL */
     const char *state; /* why it does not count: "failed", "pending", ...; NULL: it counts */
@@ -51,8 +51,8 @@ struct hg_point {
     double karp_flatt; /* NaN: none, as under weak scaling */
     double work;       /* in units of the baseline's; NaN: unknown */
     size_t base_n;     /* runs behind the baseline's value */
-    size_t
-        pairs; /* the speedup is that of so many pairs of runs that shared a job; 0: of both sides' runs */
+    /* The speedup is that of so many pairs of runs that shared a job; 0: of both sides' runs. */
+    size_t pairs;
     size_t config;       /* report_entry.config of its entries; SIZE_MAX: none */
     size_t published;    /* its value is of so many runs, of published means; 0: it is not */
     size_t base;         /* report_entry.config of its baseline; SIZE_MAX: none */
@@ -60,9 +60,9 @@ struct hg_point {
     bool oversubscribed; /* more ranks than cores: left out of scaling curves */
     bool unlike;      /* differs from its baseline in more than the global batch: left out, too */
     bool superlinear; /* efficiency above 1, and no interval says that this may be chance */
-    bool
-        off_law; /* a footnote says that the times are not those of such devices: left out of laws */
-    bool alone;  /* its result says that it is not comparable with other cells */
+    /* A footnote says that the times are not those of such devices: left out of laws. */
+    bool off_law;
+    bool alone;          /* its result says that it is not comparable with other cells */
     bool differs;        /* differs from its baseline, perhaps only in the global batch */
     bool refused;        /* for that (strict): speedup and efficiency are withheld */
     bool weak;           /* more work in proportion to the devices: the speedup of a time is scaled,
@@ -137,8 +137,8 @@ struct hg_report {
     bool has_direction; /* it is known whether higher or lower is better */
     bool higher_is_better;
     json_t *baseline; /* members, own reference; NULL: none */
-    enum hg_statistic
-        statistic;           /* of all places: the median if each has HG_STATS_MEDIAN_MIN runs */
+    /* Of all places: the median if each has HG_STATS_MEDIAN_MIN runs. */
+    enum hg_statistic statistic;
     size_t skipped, removed; /* cells of runs that cannot run, or that their matrix has no more */
     size_t cells, complete;  /* shown cells, and those that count */
     struct {

@@ -22,6 +22,12 @@ static void dump_special(unsigned char c, struct hg_buf *out)
         hg_buf_printf(out, "\\u%04x", c);
 }
 
+/* May a control character or a direction mark, as hg_text_control finds them, begin with this byte? Few do. */
+static bool may_be_control(unsigned char c)
+{
+    return c == 0x7f || c == 0xc2 || c >= 0xd8;
+}
+
 /* The canonical form has no choice of what is escaped. */
 static void dump_string(const char *s, size_t n, bool canonical, struct hg_buf *out)
 {
@@ -31,9 +37,7 @@ static void dump_string(const char *s, size_t n, bool canonical, struct hg_buf *
     for (size_t i = 0; i < n; i++) {
         unsigned char c = (unsigned char)s[i];
         bool special = c < 0x20 || c == '"' || c == '\\';
-        size_t control = special || canonical || (c < 0xc2 && c != 0x7f) || (c > 0xc2 && c < 0xd8)
-                             ? 0
-                             : hg_text_control(s + i);
+        size_t control = !special && !canonical && may_be_control(c) ? hg_text_control(s + i) : 0;
         uint32_t cp = c;
 
         if (!special && !control) {

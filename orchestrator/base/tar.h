@@ -35,8 +35,8 @@ static inline size_t hg_tar_padding(uint64_t size)
 /* What a walk found out. */
 struct hg_tar_walk {
     uint64_t files; /* visited */
-    uint64_t
-        damaged; /* blocks that are no header of a plain file where one should be, or a content that the archive does not hold */
+    /* Blocks that are no header of a plain file where one should be, or a content that the archive does not hold. */
+    uint64_t damaged;
     uint64_t where; /* byte at which the first of them begins */
     bool ended;     /* the archive has its end */
 };

@@ -15,8 +15,8 @@
  */
 struct hg_cmd {
     const char *name;
-    const char
-        *args; /* operands as the help shows them: "MATRIX [CELL]". RUN: the help explains it */
+    /* Operands as the help shows them: "MATRIX [CELL]". RUN: the help explains it. */
+    const char *args;
     const char *summary; /* one line */
     const char *details; /* paragraphs under the usage line, at most 80 columns; may be NULL */
     const struct hg_opt *opts;

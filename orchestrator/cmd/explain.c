@@ -32,9 +32,9 @@ struct explain {
     const struct hg_matrix *m;
     const char *id;                   /* beginning of an id, or NULL */
     const struct hg_selector *select; /* if it is not an id */
-    struct hg_names
-        *names;        /* of all cells, also of those that do not run; NULL: none was shown yet */
-    struct hg_map ids; /* to their numbers */
+    /* Of all cells, also of those that do not run; NULL: none was shown yet. */
+    struct hg_names *names;
+    struct hg_map ids;    /* to their numbers */
     struct hg_plan *plan; /* which cells share a job; NULL: not made yet */
     struct hg_errs *errs;
     size_t found, visited;

@@ -15,8 +15,8 @@ void hg_failures_last_line(const struct hg_rundir *rd, int batch, size_t line, c
 
 /* Is anything of this said already? */
 struct hg_failures_options {
-    bool
-        tables; /* they were printed: they name the cells that cannot run, and those that the matrix has no more */
+    /* They were printed: they name the cells that cannot run, and those that the matrix has no more. */
+    bool tables;
     bool no_retry; /* `hpcgrid retry` would not reach the run's Slurm */
 };
 

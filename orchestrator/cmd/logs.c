@@ -243,8 +243,8 @@ struct walk {
     struct hg_names *names;        /* of its cells, once one is shown */
     const struct request *request;
     json_t *newest; /* the last entry so far of the current cell */
-    json_t *
-        followed; /* the one cell that --follow may take, shown when it is known to be the only one */
+    /* The one cell that --follow may take, shown when it is known to be the only one. */
+    json_t *followed;
     size_t picked, begun;
 };
 

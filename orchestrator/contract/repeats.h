@@ -8,8 +8,8 @@
 
 /* "repeats" of a matrix: how many times every cell is run. */
 struct hg_repeats {
-    double
-        until; /* adaptive: until the interval is narrower than ± this share (0.05); 0: a fixed number */
+    /* Adaptive: until the interval is narrower than ± this share (0.05); 0: a fixed number. */
+    double until;
     long long min, max; /* runs; equal unless it is adaptive */
 };
 

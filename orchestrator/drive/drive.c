@@ -319,7 +319,7 @@ static int poll_queue(struct hg_drive *d, struct hg_err *err)
     d->fresh = true;
     rc = hg_drive_read_queue(d, &jobs, err);
     hg_executor_jobs_done(&jobs);
-    malloc_trim(0); /* some 2 KB for each job that was shown */
+    malloc_trim(0); /* gives back what the answer took, some 2 KB a job */
     d->poll_cost_s = d->o.io.mono ? 0 : fmax(cpu_s(d) - before_s, 0);
     return rc;
 }

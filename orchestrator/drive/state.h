@@ -63,8 +63,8 @@ struct hg_drive_place {
 struct hg_drive_rounds {
     struct hg_drive_place *places; /* by configuration, then by run; NULL: not listed yet */
     size_t n;
-    uint32_t *
-        judged; /* by the first place of a configuration: what it was judged by, so that results are read once */
+    /* By the first place of a configuration: what it was judged by, so that results are read once. */
+    uint32_t *judged;
     struct {
         struct hg_drive_place *items;
         size_t n, cap;

@@ -154,8 +154,8 @@ struct look {
     size_t line;
     const char *id;
     const json_t *cell;
-    size_t
-        good; /* submissions with a good result: Slurm may requeue a job whose end it noticed late */
+    /* Submissions with a good result: Slurm may requeue a job whose end it noticed late. */
+    size_t good;
     unsigned last; /* ... the newest of them */
 };
 

@@ -89,10 +89,10 @@ struct walk {
     struct made cell, base;
     bool base_known; /* base belongs to the present base.start */
     struct hg_ids *names;
-    struct hg_ids *
-        configurations; /* adaptive repeats: fingerprints of cells without their repeat; else NULL */
-    bool *of_repeat;    /* per column: `repeat`, or made from it */
-    char *base_why;     /* why the first lost baseline is lost */
+    /* Adaptive repeats: fingerprints of cells without their repeat; else NULL. */
+    struct hg_ids *configurations;
+    bool *of_repeat;          /* per column: `repeat`, or made from it */
+    char *base_why;           /* why the first lost baseline is lost */
     struct hg_seen ids;       /* of the matrix's own cells */
     struct hg_seen bases;     /* of baselines that can run */
     bool *lacks;              /* per column: an own cell is without it */

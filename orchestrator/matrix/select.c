@@ -32,8 +32,8 @@ struct part {
 };
 
 struct hg_selector {
-    json_t *
-        seen; /* key of a cell: its values, as text: value, if the selector names them; else null */
+    /* Key of a cell: its values, as text: value, if the selector names them; else null. */
+    json_t *seen;
     struct part *items;
     size_t n, cap;
     struct hg_exprs *exprs; /* jq instead of parts */

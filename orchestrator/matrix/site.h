@@ -55,8 +55,8 @@ struct hg_site {
     struct hg_hardware *hardware;
     size_t n_hardware;
     json_t *json; /* the site as written, for site.json of a run and for $hw */
-    json_t *
-        rehearsal; /* {"shrink": bool, "missing": [text]}: matrix/rehearse.h; NULL: the site itself */
+    /* {"shrink": bool, "missing": [text]}: matrix/rehearse.h; NULL: the site itself. */
+    json_t *rehearsal;
 };
 
 /* What "transport" may be, "auto" first; ends with NULL. */

@@ -43,8 +43,8 @@ bool hg_job_is_wanted(const struct hg_job *job, const char *request, char why[st
 
 /* What starts the ranks of a cell. */
 struct hg_launch {
-    struct hg_words
-        words;   /* the launcher's argv, with `hpcgrid exec --rank` and the workload's command */
+    /* The launcher's argv, with `hpcgrid exec --rank` and the workload's command. */
+    struct hg_words words;
     bool direct; /* without a launcher: one process, on this node */
 };
 

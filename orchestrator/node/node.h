@@ -14,8 +14,8 @@ struct hg_node_args {
     size_t line;     /* of the cell, from 0, in the batch's cells file */
     bool follows;    /* another cell of its job was before it */
     long submission; /* claim number; 0: by hand */
-    const char *
-        request; /* what the job was submitted for, as the batch's "request" in plan.json; NULL: by hand */
+    /* What the job was submitted for, as the batch's "request" in plan.json; NULL: by hand. */
+    const char *request;
 };
 
 struct hg_node_end {
@@ -23,8 +23,8 @@ struct hg_node_end {
      * if there was nothing to do for this copy of the job. */
     int code;
     char left[256]; /* why there was nothing to do; "": there was */
-    bool
-        stop; /* the job ends (TERM), or another copy of it is running: its other cells do not begin */
+    /* The job ends (TERM), or another copy of it is running: its other cells do not begin. */
+    bool stop;
 };
 
 /* Run one cell from claim to result.json. On TERM or INT at any moment after the claim it leaves a result that names the signal; a cell

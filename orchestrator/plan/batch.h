@@ -19,9 +19,8 @@ struct hg_turn {
 /* Cells of one resource shape: one job array (or a few, where limits split it). */
 struct hg_batch {
     int number; /* 1, 2, ...: names batches/<n>.sh and batches/<n>.cells.jsonl */
-    json_t *
-        job; /* as slurm/client/executor.h describes it, without array, args, key and output; script and
-                    work_dir are there once the plan has a folder */
+    /* As slurm/client/executor.h describes it, without array, args, key and output; script and work_dir are there once the plan has a folder. */
+    json_t *job;
     char **ids; /* cell ids, by line of the cells file */
     size_t n, cap;
     unsigned together;     /* so many lines at a time share a job; 0 or 1: each has its own */
@@ -70,11 +69,11 @@ struct hg_plan {
     size_t n, cap;
     struct hg_cells_count count; /* of the walk, warnings included; empty in a loaded plan */
     size_t cells;                /* of all batches */
-    struct hg_repeats
-        repeats; /* of the matrix; min cells of a configuration are submitted at first */
+    /* Of the matrix; min cells of a configuration are submitted at first. */
+    struct hg_repeats repeats;
     struct hg_skips skips;
-    json_t *
-        skipped; /* {"n", "cells": [{"id", "name", "why"}]}: those, and cells that can never run; the first few. NULL: none */
+    /* {"n", "cells": [{"id", "name", "why"}]}: those, and cells that can never run; the first few. NULL: none. */
+    json_t *skipped;
     size_t removed;   /* cells that the run has and the matrix has no more */
     size_t added;     /* cells that the matrix has and the known plan had not */
     bool closed;      /* of a known plan: cells that it does not have are counted, not taken */

@@ -35,8 +35,8 @@ struct fresh {
     struct hg_buf rest;    /* its key without them */
     char *id, *other,
         *other_rest; /* the first cell, and one that requests something else; NULL: none */
-    double
-        *job_s; /* cells that share jobs: the sum of their limits, by job, finished ones included */
+    /* Cells that share jobs: the sum of their limits, by job, finished ones included. */
+    double *job_s;
     bool endless;        /* one of them has none */
     struct hg_batch old; /* what the batch requested before */
 };

@@ -46,8 +46,8 @@ struct hg_plot_points {
 struct hg_plot_series {
     char *label;
     double label_at; /* height of its label beside the picture, 0 (bottom) to 1; NaN: none */
-    double
-        dodge; /* moved to the right by this share of the axis, so that intervals of series stand beside each other */
+    /* Moved to the right by this share of the axis, so that intervals of series stand beside each other. */
+    double dodge;
     struct hg_plot_points points, dots; /* dots: single runs */
     bool has_prediction; /* what a law predicts for more devices: drawn hollow and dotted */
     struct hg_plot_point prediction;

@@ -12,8 +12,8 @@ struct hg_page {
     size_t n_sets;
     char **links;   /* by set: relative path from the page to the run's folder; NULL: no links */
     char **folders; /* by set: the run's folder; NULL: unknown */
-    char *
-        *matrices; /* by set: text of the run's matrix, or where it is if it is long; NULL: none */
+    /* By set: text of the run's matrix, or where it is if it is long; NULL: none. */
+    char **matrices;
 };
 
 /* Room for n sets; free it with hg_page_done. */

@@ -10,8 +10,8 @@
 struct hg_render_options {
     size_t width; /* columns of the terminal; 0: 80 */
     bool screen;  /* text: it is written to stdout, in colours if that takes them */
-    bool
-        pivot; /* a tidy form: rows and columns as in the table instead of one line for each result */
+    /* A tidy form: rows and columns as in the table instead of one line for each result. */
+    bool pivot;
     const char *caption, *label; /* latex: as they are; NULL: its own caption, no label */
     size_t points; /* latex: width of a column of the paper, in pt; 0: HG_LATEX_COLUMN_PT */
     const struct hg_page *page; /* html: links and how it was made; NULL: unknown */
@@ -23,8 +23,8 @@ struct hg_renderer {
     const char *name;    /* --format NAME */
     const char *endings; /* of its files, with blanks between them: "html htm svg" */
     const char *file;    /* its name in the folder `tables` of a run; NULL: not saved there */
-    bool
-        tidy; /* for programs: one line for each result, or --pivot; also made of sets too large for tables */
+    /* For programs: one line for each result, or --pivot; also made of sets too large for tables. */
+    bool tidy;
     bool fixed_numbers; /* --numbers does not apply */
     bool typeset;       /* for a paper: --caption, --label; --width is in pt */
 

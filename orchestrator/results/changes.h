@@ -9,8 +9,8 @@
 
 struct hg_shift {
     size_t at; /* the first run after it */
-    double
-        d; /* mean of the runs from there to the next shift, less that of those from the last one to it */
+    /* Mean of the runs from there to the next shift, less that of those from the last one to it. */
+    double d;
     struct hg_variance v; /* of d, as the runs scatter */
 };
 

@@ -42,9 +42,8 @@ struct hg_law_fit {
     size_t n; /* coefficients */
     struct hg_coefficient coefficients[HG_LAW_COEFFICIENTS_MAX];
     double error; /* root mean square of the residuals of the points' logarithms, by runs */
-    bool
-        lack_of_fit; /* the points are further from the law than their runs explain (F test at 1 %). The errors are then those of the
-                         points, without the runs */
+    /* The points are further from the law than their runs explain (F test at 1 %). The errors are then those of the points, without the runs. */
+    bool lack_of_fit;
     double variance, freedom; /* of one run's logarithm */
     double log_base;          /* ln T1 */
     double runs;              /* of all points */

@@ -22,8 +22,8 @@ struct hg_result {
     const char *id;         /* "" in sets without ids */
     const char *baseline_id; /* "" if none is named */
     const char *attempt;     /* "" if none began, or if the set does not say */
-    const char *
-        attempt_in; /* where it is below its run, "cells/1-003", "cells/1-003.tar"; "" where the set does not say */
+    /* Where it is below its run, "cells/1-003", "cells/1-003.tar"; "" where the set does not say. */
+    const char *attempt_in;
     const char *status;  /* "ok", or why there is no result */
     const char *problem; /* the error's message, or what is wrong with the entry; NULL */
     bool ok;             /* status "ok" and nothing wrong with the entry */
@@ -40,8 +40,8 @@ struct hg_result {
     size_t runs;    /* 1; more: it is their published mean, see hg_result_get(r, "sd") */
     double devices; /* GPUs; cores on hardware without; NaN: the cell does not say */
     bool on_cores;  /* devices are cores */
-    const json_t
-        *doubts;        /* what it says against its own figures (results/doubts.h); NULL: nothing */
+    /* What it says against its own figures (results/doubts.h); NULL: nothing. */
+    const json_t *doubts;
     uint64_t job;       /* hash of the job that ran it, and of the job's restarts; 0: not known */
     double steps;       /* of the optimizer; NaN: it does not say */
     double noise_times; /* train_s / noise_s; NaN: it does not say */
@@ -53,8 +53,8 @@ struct hg_result {
     /* All members; see hg_result_get. */
     const json_t *entry; /* while it is looked at; NULL: packed */
     struct hg_pack pack; /* without the cell */
-    char *
-        loss_file; /* a result.json that has the loss curve, or "PACK.tar:FILE"; NULL: it is among the members. Owned by the set */
+    /* A result.json that has the loss curve, or "PACK.tar:FILE"; NULL: it is among the members. Owned by the set. */
+    char *loss_file;
 };
 
 /* Are its files in a pack? */

@@ -23,8 +23,8 @@ struct hg_attempt {
     double wall_s;                 /* 0 unless done */
     bool open; /* some attempt of the cell, whatever its number, was begun and has no end yet */
     struct hg_claim claim; /* ... and this is its claim */
-    bool
-        left; /* a copy of the job left because of the cell's newest attempt, which has no good result */
+    /* A copy of the job left because of the cell's newest attempt, which has no good result. */
+    bool left;
 };
 
 /* The attempt that counts of a cell (its place in the plan and its id): the newest whose result is ok, under any claim number, else

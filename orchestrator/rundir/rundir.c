@@ -81,7 +81,7 @@ static int check_owner(const char *path, const char *parent, struct hg_err *err)
 }
 
 /* No other user may have made a part of this path, or be able to swap it. Members of a group that may write are trusted. */
-static int check_way(const char *dir, struct hg_err *err)
+static int check_owners(const char *dir, struct hg_err *err)
 {
     char *path = hg_strdup(dir);
     int rc = 0;
@@ -108,9 +108,9 @@ static int check_place(const char *root, const char *dir, struct hg_err *err)
         return hg_err_sys(err, "cannot find the working directory");
     written = root[0] == '/' ? hg_fs_join(root, hg_fs_basename(dir))
                              : hg_str_printf("%s/%s/%s", cwd, root, hg_fs_basename(dir));
-    rc = check_way(written, err);
+    rc = check_owners(written, err);
     free(written);
-    return rc == 0 ? check_way(dir, err) : rc;
+    return rc == 0 ? check_owners(dir, err) : rc;
 }
 
 /* The highest run number in a folder of runs; 0 if there is none, -1 with err set. */

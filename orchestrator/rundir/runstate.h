@@ -65,8 +65,8 @@ struct hg_submission {
     uint32_t offset;
     char *tasks; /* index set of its cells; line = offset + index */
     uint32_t n_tasks;
-    uint32_t
-        together; /* so many indices share a task of the job array: index / together; at least 1 */
+    /* So many indices share a task of the job array: index / together; at least 1. */
+    uint32_t together;
     uint32_t running_max;
     double time_s;   /* its limit, where that is not its batch's; 0 */
     uint32_t job_id; /* 0: not known */

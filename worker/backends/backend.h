@@ -169,8 +169,8 @@ struct wk_adamw {
     double scale;                 /* of the gradient, without control */
     long step;                    /* this one, from 1 */
     struct wk_span copy, control; /* see below */
-    struct wk_span
-        spared; /* uint8, one for WK_GRAIN elements: 1: these do not decay; absent: all do */
+    /* uint8, one for WK_GRAIN elements: 1: these do not decay; absent: all do. */
+    struct wk_span spared;
 };
 struct wk_adadelta {
     double lr, rho, eps, scale;
@@ -185,8 +185,8 @@ struct wk_step {
     double lr;       /* of the update */
     long update;     /* the update's number, from 1 */
     int epoch;       /* from 0 */
-    bool
-        repeats; /* a step with the same key calls the same ops with the same arguments, except these */
+    /* A step with the same key calls the same ops with the same arguments, except these. */
+    bool repeats;
     uint64_t key[4]; /* everything that launches depend on */
 };
 

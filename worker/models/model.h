@@ -41,8 +41,8 @@ struct wk_batch {
     int rows;
     struct wk_span x;      /* (rows, width) */
     struct wk_span labels; /* (rows) int32 */
-    struct wk_span
-        sample; /* (rows) int32: index in the data set, the key of a sample's randomness */
+    /* (rows) int32: index in the data set, the key of a sample's randomness. */
+    struct wk_span sample;
     /* Of question answering data instead of x and labels; a row is a sequence. */
     struct wk_packing packing;
     struct wk_span ids, types;   /* (packing.rows) int32 */
@@ -109,8 +109,8 @@ struct wk_model_kind {
     int n_params;
     const char *const *units;
     int n_units;
-    const int *
-        ready; /* parameters as their gradients become ready in backward; NULL: the last one first */
+    /* Parameters as their gradients become ready in backward; NULL: the last one first. */
+    const int *ready;
     int layers_first, layers_end; /* units that are layers: those that are placed one by one */
     const struct wk_buffer *buffers;
     int n_buffers;

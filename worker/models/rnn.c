@@ -65,8 +65,8 @@ struct rnn {
     struct wk_span state;  /* what the LSTM keeps for backward */
     struct wk_span h, d_h; /* (rows, HIDDEN) last step */
     struct wk_span saved;  /* (2, HIDDEN) mean and 1/sqrt(var) */
-    struct wk_span
-        moments; /* (ranks, 2, HIDDEN) of all ranks' rows, where these share statistics */
+    /* (ranks, 2, HIDDEN) of all ranks' rows, where these share statistics. */
+    struct wk_span moments;
     struct wk_span normed, d_normed; /* (rows, HIDDEN), after dropout */
     struct wk_span dense, d_dense;   /* (rows, DENSE), after ReLU; after dropout in dropped */
     struct wk_span dropped;          /* (rows, DENSE) */

@@ -67,8 +67,8 @@ struct wk_strategy {
     const struct wk_optim *optim;
     struct wk_strategy_options options;
     struct wk_tensor *params; /* one per parameter: what passes use */
-    struct wk_span
-        *masters; /* one per parameter: the trained values; where passes read them, params' own */
+    /* One per parameter: the trained values; where passes read them, params' own. */
+    struct wk_span *masters;
     struct wk_span control; /* of updates, where the gradient is clipped or the loss scaled */
     struct wk_span *buffers, all_buffers; /* one per buffer, parts of all: whole on every rank */
     struct wk_span *slots; /* the optimizer's, WK_OPTIM_SLOTS_MAX for each parameter */
@@ -78,8 +78,8 @@ struct wk_strategy {
     bool training;         /* the passes are those of a step, else of an evaluation */
     struct wk_work work;   /* of this process */
     size_t grain;          /* the device's */
-    struct wk_span
-        spared; /* with a grain: which elements do not decay, see wk_strategy_spare; absent: all decay alike */
+    /* With a grain: which elements do not decay, see wk_strategy_spare; absent: all decay alike. */
+    struct wk_span spared;
     void *own; /* of the kind */
 };
 

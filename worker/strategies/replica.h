@@ -10,8 +10,8 @@
 struct wk_replica {
     bool passive; /* set before open: another rank updates, there is no optimizer state here */
     struct wk_span values, gradients;
-    struct wk_span
-        copies; /* of the values, in the type that passes read; absent: they read the values */
+    /* Of the values, in the type that passes read; absent: they read the values. */
+    struct wk_span copies;
     struct wk_span slots[WK_OPTIM_SLOTS_MAX];
     struct wk_span norm; /* (1) square of the gradient's, when there is a control */
 };

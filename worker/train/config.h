@@ -33,8 +33,8 @@ struct wk_config {
     /* Where the cell runs: 0 if it does not say. Compared with what was started. */
     long long nodes, tasks_per_node, cpus_per_task;
     json_t *given; /* the document, for the result */
-    const char *
-        folder; /* of files beside the result; lent by whoever loads it; NULL: the working folder */
+    /* Of files beside the result; lent by whoever loads it; NULL: the working folder. */
+    const char *folder;
 };
 
 /* Decode a cell file ("-": standard input). Every problem is added to errs with its place. Returns

@@ -25,8 +25,8 @@ struct wk_train {
     struct wk_optim optim;
     struct wk_strategy *strategy;
     struct wk_sampler sampler;
-    int32_t
-        *scattered; /* (world + 1, batch) sample numbers of all ranks, then this one's; dp only */
+    /* (world + 1, batch) sample numbers of all ranks, then this one's; dp only. */
+    int32_t *scattered;
     struct wk_resident train, test;
     struct wk_batch batch, eval_batch;
     struct wk_qa qa; /* instead of set, train, test and batches, when the model reads tokens */

@@ -63,8 +63,8 @@ struct hg_executor_job {
     uint32_t restarts;
     int exit_status;                 /* wait status of the batch script; 0 while it runs */
     double submit_s, start_s, end_s; /* seconds since 1970; 0 = not yet */
-    double
-        expected_s; /* the start that the scheduler expects of one that waits; 0: it does not say */
+    /* The start that the scheduler expects of one that waits; 0: it does not say. */
+    double expected_s;
 };
 
 struct hg_executor_jobs {
@@ -82,8 +82,8 @@ struct hg_executor_facts {
     const char *transport; /* how requests travel, as "transport" of a site; NULL: only one way */
     double cpu_s;          /* CPU time of its process since that began; it may be started again */
     bool away;             /* the last error: the scheduler does not answer, waiting may help */
-    uint32_t
-        doubt_s;    /* how long the last AMBIGUOUS submission may still appear; 0: as limits say */
+    /* How long the last AMBIGUOUS submission may still appear; 0: as limits say. */
+    uint32_t doubt_s;
     char about[96]; /* members of the job that the last refusal was about, "a,b"; "": unknown */
 };
 

@@ -14,8 +14,8 @@ struct hg_transport {
     const char *variable; /* of the environment: the path of another agent to take instead */
     const char *means;    /* what it uses, for people */
     const char *next;     /* what to do if the program is missing */
-    const char
-        *member; /* member of the site that is the program's one argument, as JSON; NULL: none */
+    /* Member of the site that is the program's one argument, as JSON; NULL: none. */
+    const char *member;
 
     /* Is everything here that it needs? 0, or -1 with ENV and the reason. A local check. NULL: the
      * program itself knows (its "hello" has a "conf"). site may be NULL. */

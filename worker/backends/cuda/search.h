@@ -26,8 +26,8 @@ double wk_search_median(double *values, size_t n);
 /* What was chosen for a GEMM. */
 struct wk_choice {
     int variant; /* see gemm.c */
-    uint8_t
-        algorithm[WK_CHOICE_BYTES]; /* as cuBLASLt encodes it; valid for the same library only */
+    /* As cuBLASLt encodes it; valid for the same library only. */
+    uint8_t algorithm[WK_CHOICE_BYTES];
     double seconds, tflops; /* of one run; of its multiplications and additions, per second */
 };
 
