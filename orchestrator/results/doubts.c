@@ -18,6 +18,7 @@
 /* Rates and epochs may leave out the first steps or an evaluation. */
 #define RATE_TOLERANCE 0.25
 #define EPOCHS_TOLERANCE 0.1
+#define LEFT_OUT_PART 0.01
 
 static double number(const json_t *object, const char *key)
 {
@@ -167,6 +168,22 @@ static void check_steps(struct doubts *d)
     if (median * steps / 2 > train_s)
         add(d, "its steps took longer than all of it: ",
             hg_str_printf("%.0f steps of %.6g s, train_s %.6g", steps, median, train_s));
+}
+
+/* Work that its time should hold and does not. Mixed precision leaves out the first few steps. */
+static void check_left_out(struct doubts *d)
+{
+    static const char *const early[] = { "early_stopped", "stopped_early", NULL };
+    static const char *const skipped[] = { "skipped_steps", "steps_skipped", NULL };
+
+    for (size_t i = 0; early[i]; i++)
+        if (json_is_true(json_object_get(d->entry, early[i])))
+            add(d, "its training stopped early: ", hg_str_printf("%s", early[i]));
+    for (size_t i = 0; skipped[i]; i++)
+        if (number(d->entry, skipped[i]) > LEFT_OUT_PART * d->r->steps)
+            add(d, "some of its steps were left out: ",
+                hg_str_printf("%s %.0f of %.0f", skipped[i], number(d->entry, skipped[i]),
+                              d->r->steps));
 }
 
 /* JSON has no NaN: programs write null. */
@@ -369,6 +386,7 @@ json_t *hg_doubts_find(const json_t *entry, struct hg_result *r)
     check_times(&d);
     check_epochs(&d);
     check_steps(&d);
+    check_left_out(&d);
     check_loss(&d);
     check_resumed(&d);
     check_sizes(&d);

@@ -151,6 +151,8 @@ EOT
 {ranks: [{real_s: 500}, {real_s: 501}]}|most of its time is not measured: train_s 52 of real_s 500
 {ranks: [{real_s: 40}, {real_s: 41}]}|more time than it ran: train_s 52 of real_s 40
 {steps: 1000, step_s: {median: 0.13}}|its steps took longer than all of it: 1000 steps of 0.13 s, train_s 52
+{early_stopped: true}|its training stopped early: early_stopped
+{steps: 100, skipped_steps: 7}|some of its steps were left out: skipped_steps 7 of 100
 {final_loss: null}|its loss is null, as NaN is written: final_loss
 {loss: {step: [1, 2, 3], loss: [2, null, null]}}|its loss is null, as NaN is written: value 2 of loss
 {wall_s: 40}|more time than it ran: train_s 52 of wall_s 40
@@ -174,7 +176,7 @@ EOT
     pair '{samples: 1000, train_s: 100, samples_per_s: 10}' '{samples: 1000, samples_per_s: 100}'
     "$hpcgrid" report set.json --format json | jq -se '.[0] | .tables[0].points[-1].notes | any(. == "its samples_per_s is not samples / train_s: samples_per_s x train_s is 5200, samples 1000")'
     # none of this is a contradiction
-    pair '{epochs: 3, wall_s: 130, init_s: 10, world_size: 1}' '{wall_s: 900, init_s: 500, eval_s: 300, world_size: 2, exit_code: 0, slurm: {state: "COMPLETED", job_id: 7}, epochs: 3, epoch_s: [17, 17, 17],
+    pair '{epochs: 3, wall_s: 130, init_s: 10, world_size: 1, early_stopped: false, steps: 1000, skipped_steps: 3}' '{wall_s: 900, init_s: 500, eval_s: 300, world_size: 2, exit_code: 0, slurm: {state: "COMPLETED", job_id: 7}, epochs: 3, epoch_s: [17, 17, 17],
         resumed: {times: 1, after_step: 3}, ranks: [{real_s: 53, host: "n1", device: "A100"}, {real_s: 54, host: "n1", device: "A100"}]}'
     accepted
     # the last start was shorter than the training, which stopped before its last step
