@@ -19,7 +19,8 @@ from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 
 from compare import BLOCKS, PIECES, is_reordered
-from reference import GoogleTokenizer, advance_features, fast_tokenizer, load_json, overlap_features, questions
+from reference import (GoogleTokenizer, advance_features, fast_tokenizer, load_json, overlap_answers, overlap_features,
+                       questions)
 
 # ---- Tokens ----
 
@@ -182,33 +183,15 @@ def logit(feature, position, which):
     return (x >> 8) % 512 / 16 - 16
 
 
-def best(values, n):
-    return sorted(range(len(values)), key=lambda i: (-values[i], -i))[:n]
-
-
 def answer_goldens(tokenizer, folder):
     for name, v2, padded, shift in (("dev-v1.1-slice", False, False, 0), ("dev-v1.1-slice", False, True, 0), ("dev-v2.0-slice", True, False, 8)):
         squad = load_json(f"{folder}/{name}.json")
-        rows = list(questions(squad))
-        found = [{"spans": [], "null": None} for _ in rows]
-        for i, f in enumerate(overlap_features(tokenizer, squad, 128, 32, True)):
-            n = 128 if padded else len(f["ids"])
-            starts = [logit(i, k, 1) + (shift if k == 0 else 0) for k in range(n)]
-            ends = [logit(i, k, 2) + (shift if k == 0 else 0) for k in range(n)]
-            q = found[f["question"]]
-            null = starts[0] + ends[0]
-            q["null"] = null if q["null"] is None else min(q["null"], null)
-            for s in best(starts, 20):
-                for e in best(ends, 20):
-                    a, b = s - f["context"], e - f["context"]
-                    if 0 <= a <= b < len(f["offsets"]) and b - a < 30:
-                        q["spans"].append((starts[s] + ends[e], starts[s], ends[e], f["offsets"][a][0], f["offsets"][b][1]))
-        answers = []
-        for (_, _, context, _), q in zip(rows, found):
-            spans = sorted(q["spans"], key=lambda s: -s[0])
-            top = spans[0] if spans else (0.0, 0.0, 0.0, None, None)
-            text = context[top[3]:top[4]] if spans else "empty"
-            answers.append("" if v2 and q["null"] - top[1] - top[2] > 0 else text)
+
+        def logits(i, f):
+            return [[logit(i, k, which) + (shift if k == 0 else 0) for k in range(128 if padded else len(f["ids"]))] for which in (1, 2)]
+
+        windows = enumerate(overlap_features(tokenizer, squad, 128, 32, True))
+        answers = overlap_answers(squad, ((f, *logits(i, f)) for i, f in windows), v2, 0)
         yield {"file": name, "padded": padded, "shift": shift, "answers": answers}
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What other programs make of SQuAD, restated: windows and labels as Hugging Face's run_qa (on its own fast tokenizer) and as
-Google's run_squad. The yardstick for `hpcgrid-worker features`; needs `transformers` and `tokenizers`."""
+"""What other programs make of SQuAD, restated: windows, labels and answers as Hugging Face's run_qa (on its own fast tokenizer),
+windows and labels as Google's run_squad. The yardstick for `hpcgrid-worker features`; needs `transformers` and `tokenizers`."""
 import gzip
 import json
 import unicodedata
@@ -54,6 +54,32 @@ def overlap_features(tokenizer, squad, max_length, stride, clamp):
                     start, end = s - 1, e + 1
             yield {"question": number, "context": first, "start": start, "end": end, "ids": ids[:length],
                    "offsets": [list(o) for o in offsets[first:last + 1]]}
+
+
+def best(values, n):
+    return sorted(range(len(values)), key=lambda i: (-values[i], -i))[:n]
+
+
+def overlap_answers(squad, windows, v2, null_threshold):
+    """The answer to every question, as run_qa finds them, from (window, logits of starts, logits of ends) in any order."""
+    rows = list(questions(squad))
+    found = [{"spans": [], "null": None} for _ in rows]
+    for f, starts, ends in windows:
+        q = found[f["question"]]
+        null = starts[0] + ends[0]
+        q["null"] = null if q["null"] is None else min(q["null"], null)
+        for s in best(starts, 20):
+            for e in best(ends, 20):
+                a, b = s - f["context"], e - f["context"]
+                if 0 <= a <= b < len(f["offsets"]) and b - a < 30:
+                    q["spans"].append((starts[s] + ends[e], starts[s], ends[e], f["offsets"][a][0], f["offsets"][b][1]))
+    answers = []
+    for (_, _, context, _), q in zip(rows, found):
+        spans = sorted(q["spans"], key=lambda s: -s[0])
+        top = spans[0] if spans else (0.0, 0.0, 0.0, None, None)
+        text = context[top[3]:top[4]] if spans else "empty"
+        answers.append("" if v2 and q["null"] - top[1] - top[2] > null_threshold else text)
+    return answers
 
 
 # ---- Windows that advance ----
