@@ -191,14 +191,24 @@ static void look_up(struct hg_builder *b, struct lookup *l, const json_t *member
 
 /* ---- Baselines by id, as a run names them ---- */
 
-static size_t find_id(const struct hg_builder *b, struct lookup *l, const struct hg_report_entry *e)
+static size_t find_in_set(struct lookup *l, size_t set, const char *id)
 {
     struct hg_buf name = HG_BUF_INIT;
     size_t entry;
 
-    hg_buf_printf(&name, "%zu %s", e->set, e->result->baseline_id);
+    hg_buf_printf(&name, "%zu %s", set, id);
     entry = hg_map_find(&l->ids, name.data, name.len);
     hg_buf_done(&name);
+    return entry;
+}
+
+/* A matrix with several sites has one run at each: a cell's baseline may be in another's. */
+static size_t find_id(const struct hg_builder *b, struct lookup *l, const struct hg_report_entry *e)
+{
+    size_t entry = find_in_set(l, e->set, e->result->baseline_id);
+
+    for (size_t s = 0; s < b->r->n_sets && entry == HG_MAP_NONE; s++)
+        entry = find_in_set(l, s, e->result->baseline_id);
     return entry == HG_MAP_NONE ? HG_MAP_NONE : b->r->entries[entry].config;
 }
 

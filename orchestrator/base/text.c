@@ -386,6 +386,18 @@ none:
     return 1;
 }
 
+size_t hg_text_utf8_whole(const char *text, size_t n)
+{
+    for (size_t back = 1; back <= 3 && back <= n; back++) {
+        unsigned char c = (unsigned char)text[n - back];
+        size_t needs = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : c >= 0xc0 ? 2 : 1;
+
+        if (c >= 0xc0 || c < 0x80) /* where the last character begins */
+            return needs > back ? n - back : n;
+    }
+    return n;
+}
+
 static size_t width_of(uint32_t cp)
 {
     if ((cp >= 0x300 && cp <= 0x36f) || (cp >= 0x200b && cp <= 0x200f) ||

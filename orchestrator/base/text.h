@@ -80,6 +80,9 @@ size_t hg_text_integer_format(long long v, char out[static 32]);
  * bytes it takes; a byte that is no UTF-8 is taken by itself, as U+FFFD. */
 size_t hg_text_utf8_next(const char *text, uint32_t *cp);
 
+/* How many of n bytes are whole characters, if the last one lacks bytes that may follow yet: n, or up to 3 less. */
+size_t hg_text_utf8_whole(const char *text, size_t n);
+
 /* Columns that a UTF-8 text takes on a terminal (wide characters count 2, combining ones 0). Bytes
  * that are no UTF-8 count 1 each. */
 size_t hg_text_width(const char *text);

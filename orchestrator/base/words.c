@@ -2,6 +2,7 @@
 #include "base/words.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/vec.h"
@@ -20,6 +21,17 @@ void hg_words_cut(struct hg_words *words, size_t n)
         free(words->items[--words->n]);
     if (words->items)
         words->items[words->n] = NULL;
+}
+
+static int compare(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+void hg_words_sort(struct hg_words *words)
+{
+    if (words->n)
+        qsort(words->items, words->n, sizeof *words->items, compare);
 }
 
 void hg_words_done(struct hg_words *words)

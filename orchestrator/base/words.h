@@ -18,6 +18,8 @@ struct hg_words {
 void hg_words_push(struct hg_words *words, const char *word);
 /* Drop all words from the n-th on. */
 void hg_words_cut(struct hg_words *words, size_t n);
+/* By their bytes. */
+void hg_words_sort(struct hg_words *words);
 void hg_words_done(struct hg_words *words);
 
 #endif

@@ -41,8 +41,7 @@ static double forecast_limit_s(struct auto_limits *l, const json_t *members,
 static double limit_s(void *context, const json_t *members)
 {
     struct auto_limits *l = context;
-    const struct hg_hardware *hw =
-        hg_site_find_hardware(l->m->site, json_string_value(json_object_get(members, "hardware")));
+    const struct hg_hardware *hw = hg_matrix_hardware(l->m, members);
     const struct hg_forecast_run *run;
     double limit = forecast_limit_s(l, members, &run);
 
@@ -68,6 +67,8 @@ void hg_auto_limits_set(struct hg_matrix *m, const char *reports)
     hg_buf_done(&pointer);
     if (!asked || m->site->rehearsal)
         return;
+    if (m->auto_times.free) /* of another site */
+        m->auto_times.free(m->auto_times.context);
     l = hg_alloc_zeroed(1, sizeof *l);
     l->m = m;
     hg_measured_read(&l->measured, reports, m->name, 0);

@@ -49,6 +49,40 @@ void hg_cells_print_skips(const struct hg_skips *skips, bool planned)
                             : "are");
 }
 
+static void list_site(const struct hg_matrix *m, const char *name, uint64_t cells,
+                      const char *select, struct hg_words *lines)
+{
+    struct hg_buf line = HG_BUF_INIT;
+
+    hg_buf_printf(&line, "at %s%s: %llu cell%s; there: hpcgrid run ", name, select ? ", up to" : "",
+                  (unsigned long long)cells, hg_text_s(cells));
+    hg_text_quote_if_needed(m->doc.file, &line);
+    hg_buf_printf(&line, " --site %s", name);
+    if (select) {
+        hg_buf_puts(&line, " --select ");
+        hg_text_quote_if_needed(select, &line);
+    }
+    hg_words_push(lines, hg_buf_str(&line));
+    hg_buf_done(&line);
+}
+
+void hg_cells_list_elsewhere(const struct hg_matrix *m, const struct hg_cells_count *count,
+                             const char *select, struct hg_words *lines)
+{
+    struct hg_buf line = HG_BUF_INIT;
+
+    for (size_t i = 0; count->by_site && i < m->several.n; i++)
+        if (m->several.items[i].site != m->several.here && count->by_site[i])
+            list_site(m, m->several.items[i].site->name, count->by_site[i], select, lines);
+    if (lines->n) {
+        hg_buf_puts(&line, "one report of all: hpcgrid report ");
+        hg_text_quote_if_needed(m->doc.file, &line);
+        hg_buf_puts(&line, ", or with the folders of the runs");
+        hg_words_push(lines, hg_buf_str(&line));
+    }
+    hg_buf_done(&line);
+}
+
 const char *hg_cells_fate_name(enum hg_cell_fate fate)
 {
     static const char *const words[] = {
@@ -124,12 +158,26 @@ void hg_cells_print_count(const struct hg_matrix *m, const struct hg_cells_count
     print_excluded(m, count);
     line("skipped", count->skipped);
     puts("   cannot run");
+    if (count->elsewhere) {
+        line("elsewhere", count->elsewhere);
+        puts("   of other sites");
+    }
     line("merged", count->merged);
     puts("   equal to an earlier one");
     print_added(count);
     line("cells", count->cells - count->added);
     printf("   and %llu added baseline%s\n", (unsigned long long)count->added,
            hg_text_s(count->added));
+}
+
+static json_t *by_site_json(const struct hg_matrix *m, const struct hg_cells_count *count)
+{
+    json_t *sites = json_object();
+
+    for (size_t i = 0; i < m->several.n; i++)
+        json_object_set_new(sites, m->several.items[i].site->name,
+                            json_integer((json_int_t)count->by_site[i]));
+    return sites;
 }
 
 json_t *hg_cells_count_json(const struct hg_matrix *m, const struct hg_cells_count *count)
@@ -151,6 +199,8 @@ json_t *hg_cells_count_json(const struct hg_matrix *m, const struct hg_cells_cou
                             json_integer((json_int_t)count->by_source[i]));
     for (size_t i = 0; i < count->n_warnings; i++)
         json_array_append_new(warnings, hg_json_text(count->warnings[i]));
+    if (count->by_site)
+        json_object_set_new(o, "by_site", by_site_json(m, count));
     json_object_set_new(o, "made_by", sources);
     json_object_set_new(o, "excluded_by", rules);
     json_object_set_new(o, "warnings", warnings);

@@ -2,6 +2,7 @@
 #ifndef HG_CMD_CELLS_H
 #define HG_CMD_CELLS_H
 
+#include "base/words.h"
 #include "matrix/cell.h"
 
 /* What the commands that read a matrix have in common. */
@@ -18,6 +19,11 @@ void hg_cells_print_count(const struct hg_matrix *m, const struct hg_cells_count
 
 /* The same as a JSON object; a new reference. */
 json_t *hg_cells_count_json(const struct hg_matrix *m, const struct hg_cells_count *count);
+
+/* Of a matrix with several sites, one of them chosen: where its other cells run, and the command that runs them there, one a line.
+ * select: what -s said; NULL: nothing. */
+void hg_cells_list_elsewhere(const struct hg_matrix *m, const struct hg_cells_count *count,
+                             const char *select, struct hg_words *lines);
 
 /* "runs", "skipped", "excluded", "merged" */
 const char *hg_cells_fate_name(enum hg_cell_fate fate);

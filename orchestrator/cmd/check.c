@@ -150,36 +150,64 @@ static int look_at_plan(const struct hg_matrix *m, struct hg_errs *errs)
     return plan ? 0 : -1;
 }
 
-static int run(int argc, char **argv, struct hg_errs *errs)
+/* *answer: for --json; NULL if the cells cannot be counted. */
+static int check_cells(struct hg_matrix *m, json_t **answer, struct hg_errs *errs)
 {
-    struct hg_matrix *m = hg_matrix_load(argv[0], site, errs);
     struct hg_cells_count count;
-    json_t *answer = NULL;
     int rc = -1;
 
-    (void)argc;
-    if (!m)
-        return -1;
+    *answer = NULL;
     if (hg_cells_walk(m, HG_CELLS_SKIPPED, NULL, NULL, &count, errs) == 0) {
-        answer = hg_cells_count_json(m, &count);
-        json_object_set_new(answer, "skips", json_array());
-        json_object_set_new(answer, "name", json_string(m->name));
-        json_object_set_new(answer, "site", json_string(m->site->name));
+        *answer = hg_cells_count_json(m, &count);
+        json_object_set_new(*answer, "skips", json_array());
+        json_object_set_new(*answer, "name", json_string(m->name));
+        json_object_set_new(*answer, "site", json_string(m->site->name));
         if (!as_json) {
             hg_cells_print_warnings(&count);
             print_verdict(m, &count);
         }
-        rc = needs_look(m) ? look_at_cells(m, answer, errs) : 0;
+        rc = needs_look(m) ? look_at_cells(m, *answer, errs) : 0;
         hg_auto_limits_set(m, NULL);
         if (rc == 0 && (m->gpu_hours || m->together || m->auto_times.limit_s))
             rc = look_at_plan(m, errs);
         if (data_check && hg_preflight_data(m, NULL, errs) < 0)
             rc = -1;
     }
+    hg_cells_count_done(&count);
+    return rc;
+}
+
+/* Of several sites without a choice: one after another. */
+static int check_sites(struct hg_matrix *m, json_t **answer, struct hg_errs *errs)
+{
+    int rc = 0;
+
+    *answer = json_pack("{s:s, s:[]}", "name", m->name, "sites");
+    for (size_t i = 0; i < m->several.n && rc == 0; i++) {
+        json_t *part = NULL;
+
+        if (hg_matrix_choose(m, &m->several.items[i], errs) < 0 || check_cells(m, &part, errs) < 0)
+            rc = -1;
+        if (part)
+            json_array_append_new(json_object_get(*answer, "sites"), part);
+    }
+    return rc;
+}
+
+static int run(int argc, char **argv, struct hg_errs *errs)
+{
+    struct hg_matrix *m = hg_matrix_load(argv[0], site, errs);
+    json_t *answer = NULL;
+    int rc;
+
+    (void)argc;
+    if (!m)
+        return -1;
+    rc = hg_matrix_check_chosen(m, NULL) == 0 ? check_cells(m, &answer, errs)
+                                              : check_sites(m, &answer, errs);
     if (as_json)
         hg_print_json(json_incref(answer));
     json_decref(answer);
-    hg_cells_count_done(&count);
     hg_matrix_free(m);
     return rc;
 }

@@ -233,7 +233,10 @@ static int list_json(const struct hg_matrix *m, struct expand *x, struct hg_cell
     int rc;
 
     hg_bar_allow(!isatty(STDOUT_FILENO)); /* the cells are on the terminal */
-    printf("{\"name\":\"%s\",\"site\":\"%s\",\"cells\":[", m->name, m->site->name);
+    printf("{\"name\":\"%s\",", m->name);
+    if (hg_matrix_check_chosen(m, NULL) == 0)
+        printf("\"site\":\"%s\",", m->site->name);
+    printf("\"cells\":[");
     rc = hg_cells_walk(m, HG_CELLS_MEMBERS | HG_CELLS_SKIPPED, print_json_cell, x, count, x->errs);
     printf("],\n\"count\":");
     print_json_count(m, count);

@@ -235,7 +235,8 @@ static void print_job(const struct explain *x, const struct hg_batch *b, size_t 
 
 static int print_mates(struct explain *x, const struct hg_cell *cell)
 {
-    if (!hg_matrix_has_together(x->m) || cell->fate != HG_CELL_RUNS)
+    if (!hg_matrix_has_together(x->m) || cell->fate != HG_CELL_RUNS ||
+        hg_matrix_check_chosen(x->m, NULL) < 0)
         return 0;
     if (!x->plan)
         x->plan = hg_plan_make(x->m, NULL, NULL, x->errs);

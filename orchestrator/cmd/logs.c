@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "cmd/cmd.h"
 #include "cmd/picks.h"
 #include "cmd/options.h"
@@ -138,8 +139,8 @@ static void tell_file(const struct attempt *a, const char *name)
     free(path);
 }
 
-/* Print a file from *at on; *at advances past what was printed. */
-static int print_from(const struct attempt *a, const char *name, off_t *at, bool head,
+/* Print a file from *at on; *at advances past what was printed. grows: half a character at its end is left for the next time. */
+static int print_from(const struct attempt *a, const char *name, off_t *at, bool head, bool grows,
                       struct hg_err *err)
 {
     static char chunk[CHUNK + 1]; /* ends with NUL */
@@ -158,6 +159,10 @@ static int print_from(const struct attempt *a, const char *name, off_t *at, bool
     while (*at < end &&
            (n = pread(file.fd, chunk, end - *at < CHUNK ? (size_t)(end - *at) : CHUNK, *at)) > 0 &&
            !ferror(stdout)) {
+        if (grows || *at + n < end)
+            n = (ssize_t)hg_text_utf8_whole(chunk, (size_t)n);
+        if (!n)
+            break;
         chunk[n] = '\0';
         hg_print_raw(chunk, (size_t)n);
         *at += n;
@@ -174,13 +179,14 @@ static bool is_wanted(size_t stream)
     return only_out == only_err || (stream == 0 ? only_out : only_err);
 }
 
-static int print_streams(const struct attempt *a, off_t at[static 2], bool head, struct hg_err *err)
+static int print_streams(const struct attempt *a, off_t at[static 2], bool head, bool grows,
+                         struct hg_err *err)
 {
     int rc = 0;
 
     for (size_t i = 0; rc == 0 && i < 2; i++)
         if (is_wanted(i))
-            rc = print_from(a, streams[i], &at[i], head, err);
+            rc = print_from(a, streams[i], &at[i], head, grows, err);
     return rc;
 }
 
@@ -232,7 +238,7 @@ static int follow_attempt(const struct attempt *a, off_t at[static 2], struct hg
         over = a->files->result || (i % JOURNAL_EVERY == 0 && is_over_in_journal(rd, place));
         if (!over)
             hg_clock_sleep_s(FOLLOW_S);
-        rc = print_streams(a, at, false, err);
+        rc = print_streams(a, at, false, !over, err);
     }
     return rc;
 }
@@ -284,7 +290,7 @@ static int print_cell(struct walk *w, const json_t *entry, struct hg_err *err)
     if (!a.files)
         return 0;
     tell_cell(w, entry, a.files);
-    if (print_streams(&a, at, true, err) < 0 || (follow && follow_attempt(&a, at, err) < 0))
+    if (print_streams(&a, at, true, follow, err) < 0 || (follow && follow_attempt(&a, at, err) < 0))
         return -1;
     return 1;
 }

@@ -27,7 +27,7 @@
 #define HG_OPTION_REPORTS(target) HG_OPTION_TEXT(0, "reports", target, "DIR", HG_OPTION_REPORTS_HELP)
 #define HG_OPTION_SELECT(target) HG_OPTION_TEXT('s', "select", target, "SELECTOR", "only these cells: nodes=2..8,strategy!=dp or jq")
 #define HG_OPTION_WHERE(target) HG_OPTION_TEXT('w', "where", target, "SELECTOR", "only these cells: strategy=ddp,nodes=1..4")
-#define HG_OPTION_SITE(target) HG_OPTION_TEXT(0, "site", target, "SITE", "a name or file instead of the matrix's site")
+#define HG_OPTION_SITE(target) HG_OPTION_TEXT(0, "site", target, "SITE", "a site's name or file; of several: which is here")
 #define HG_OPTION_NOTIFY(target) HG_OPTION_TEXT(0, "notify", target, "CMD", "run CMD at the end, and when a person is needed")
 #define HG_OPTION_NUMBERS(target) HG_OPTION_TEXT(HG_OPT_RARE, "numbers", target, "WORDS", "some of comma,locale,durations,decimals=N,speedup=N")
 /* forms: their names, with blanks between them */

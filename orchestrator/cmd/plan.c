@@ -305,6 +305,16 @@ static int save(struct hg_plan *plan, const struct hg_matrix *m, struct hg_err *
     return rc;
 }
 
+static void print_elsewhere(const struct hg_plan *plan, const struct hg_matrix *m)
+{
+    struct hg_words lines = HG_WORDS_INIT;
+
+    hg_cells_list_elsewhere(m, &plan->count, select_text, &lines);
+    for (size_t i = 0; i < lines.n; i++)
+        puts(lines.items[i]);
+    hg_words_done(&lines);
+}
+
 static int show(struct hg_plan *plan, const struct hg_matrix *m, struct hg_err *err)
 {
     hg_cells_print_warnings(&plan->count);
@@ -319,6 +329,7 @@ static int show(struct hg_plan *plan, const struct hg_matrix *m, struct hg_err *
     print_auto(m);
     if (forecast)
         print_forecast(plan, m);
+    print_elsewhere(plan, m);
     return scripts ? print_scripts(plan, err) : 0;
 }
 

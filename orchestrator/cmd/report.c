@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -443,7 +444,26 @@ static int write_many(int argc, char **argv, const struct hg_report_options *o, 
     return rc;
 }
 
-static int run(int argc, char **argv, struct hg_errs *errs)
+#define MATRIX_MAX ((off_t)1 << 20) /* bytes: a longer file holds results */
+
+/* A matrix with several sites stands for the run at each. */
+static void list_operands(int argc, char **argv, struct hg_words *all)
+{
+    for (int i = 0; i < argc; i++) {
+        struct hg_words parts = HG_WORDS_INIT;
+        struct stat st;
+
+        if (stat(argv[i], &st) == 0 && S_ISREG(st.st_mode) && st.st_size <= MATRIX_MAX)
+            hg_rundir_parts(hg_options_reports(reports), argv[i], &parts, NULL);
+        for (size_t k = 0; k < parts.n; k++)
+            hg_words_push(all, parts.items[k]);
+        if (!parts.n)
+            hg_words_push(all, argv[i]);
+        hg_words_done(&parts);
+    }
+}
+
+static int tabulate(int argc, char **argv, struct hg_errs *errs)
 {
     struct request q = { 0 };
     struct hg_err err = HG_ERR_INIT;
@@ -470,6 +490,17 @@ static int run(int argc, char **argv, struct hg_errs *errs)
         rc = !hg_report_is_complete(r) || r->refused;
     hg_report_free(r);
     request_done(&q);
+    return rc;
+}
+
+static int run(int argc, char **argv, struct hg_errs *errs)
+{
+    struct hg_words all = HG_WORDS_INIT;
+    int rc;
+
+    list_operands(argc, argv, &all);
+    rc = tabulate((int)all.n, all.items, errs);
+    hg_words_done(&all);
     return rc;
 }
 

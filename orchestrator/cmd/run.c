@@ -42,6 +42,8 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     if ((!again || hg_session_again(&s, HG_SESSION_BAD, begin.select, errs) == 0) &&
         hg_drive_check(s.drive, errs) == 0)
         rc = hg_progress_conclude(&s, errs);
+    if (rc >= 0)
+        hg_session_tell_elsewhere(&s);
     hg_session_done(&s);
     return rc;
 }

@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "cmd/auto_limits.h"
+#include "cmd/cells.h"
 #include "cmd/options.h"
 #include "cmd/picks.h"
 #include "cmd/runbox.h"
@@ -192,6 +193,8 @@ int hg_session_begin(struct hg_session *s, const struct hg_begin_options *o, int
         unsetenv("SLURM_CONF"); /* a plan looks there for what a box has; this box is not up yet */
     hg_signals_catch();
     rc = take_steps(s, o, m, select, errs);
+    if (rc == 0)
+        hg_cells_list_elsewhere(m, &s->plan->count, o->select, &s->elsewhere);
 out:
     hg_errs_add(errs, &err);
     hg_selector_free(select);
@@ -290,6 +293,12 @@ void hg_session_append_name(struct hg_session *s, int batch, size_t line, struct
                         out);
 }
 
+void hg_session_tell_elsewhere(const struct hg_session *s)
+{
+    for (size_t i = 0; i < s->elsewhere.n; i++)
+        hg_info("%s", s->elsewhere.items[i]);
+}
+
 void hg_session_done(struct hg_session *s)
 {
     hg_drive_close(s->drive);
@@ -302,6 +311,7 @@ void hg_session_done(struct hg_session *s)
     free(s->command);
     free(s->metric);
     hg_names_free(s->names);
+    hg_words_done(&s->elsewhere);
     *s = (struct hg_session){ 0 };
 }
 

@@ -18,8 +18,9 @@ struct hg_session {
     struct hg_retry retry;
     struct hg_repeats repeats;
     double gpu_hours;
-    char *metric;           /* of the report; NULL: not said */
-    struct hg_names *names; /* of the cells, once one is shown */
+    char *metric;              /* of the report; NULL: not said */
+    struct hg_names *names;    /* of the cells, once one is shown */
+    struct hg_words elsewhere; /* of several sites: what runs at the others, and how */
     bool steal, send_nothing;
     const char *notify; /* --notify: run at events (cmd/notify.h); NULL: none */
     bool json;          /* --json: the end of the run is told as JSON, not as tables */
@@ -66,6 +67,9 @@ int hg_session_again(struct hg_session *s, unsigned statuses, const char *select
 
 /* Append what a cell is called; line from 0. */
 void hg_session_append_name(struct hg_session *s, int batch, size_t line, struct hg_buf *out);
+
+/* Say what the matrix has for other sites, if it has. */
+void hg_session_tell_elsewhere(const struct hg_session *s);
 
 /* Close everything; take down the run's box if the run is over, or if the box is new and nothing was submitted to it. */
 void hg_session_done(struct hg_session *s);

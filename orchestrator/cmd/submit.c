@@ -120,6 +120,8 @@ static int run(int argc, char **argv, struct hg_errs *errs)
         else if (rc == 0)
             print_text(&s);
         if (rc == 0)
+            hg_session_tell_elsewhere(&s);
+        if (rc == 0)
             rc = hg_progress_add_refusals(&s, errs);
     }
     hg_session_done(&s);

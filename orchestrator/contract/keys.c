@@ -12,7 +12,7 @@
 
 const struct hg_key hg_keys[HG_KEY_COUNT] = {
     [HG_COLUMN_SITE] = { "site", HG_KEY_WORD, .role = HG_ROLE_PLACE,
-                         .doc = "the site's name; every cell has the matrix's" },
+                         .doc = "the site's name; every cell has the matrix's, or one of several" },
     [HG_COLUMN_HARDWARE] = { "hardware", HG_KEY_WORD, .role = HG_ROLE_PLACE,
                              .doc = "kind of node, a name the site knows; default: the site's" },
     [HG_COLUMN_NODES] = { "nodes", HG_KEY_WHOLE, 1, 100000, .role = HG_ROLE_SHAPE,

@@ -98,6 +98,7 @@ struct walk {
     bool *lacks;              /* per column: an own cell is without it */
     bool *busy;               /* per exclude rule: it removed a baseline */
     bool *kept;               /* per column: an added baseline keeps it from its cell */
+    hg_value here;            /* the site whose cells are visited; ABSENT: all */
     bool collect, emit, name; /* what this pass does; name: it finds the first of repetitions */
 };
 
@@ -197,6 +198,11 @@ static uint64_t configuration_of(struct walk *w, const struct made *made)
     return hg_ids_fingerprint(w->configurations, values);
 }
 
+static bool is_here(const struct walk *w, const struct made *made)
+{
+    return hg_value_is_absent(w->here) || made->values[HG_COLUMN_SITE] == w->here;
+}
+
 static int hand_out(struct walk *w, const struct made *made, enum hg_cell_fate fate, bool added,
                     const char *baseline)
 {
@@ -210,7 +216,7 @@ static int hand_out(struct walk *w, const struct made *made, enum hg_cell_fate f
     };
     int rc;
 
-    if (!w->visit || !is_wanted(w, fate))
+    if (!w->visit || !is_wanted(w, fate) || !is_here(w, made))
         return 0;
     write_id(w, made, cell.id);
     snprintf(cell.baseline, sizeof cell.baseline, "%s", baseline);
@@ -416,6 +422,16 @@ static void price_base(struct walk *w)
     json_decref(members);
 }
 
+static void note_site(struct walk *w, const struct made *made)
+{
+    const char *name = hg_pool_string(w->g->pool, made->values[HG_COLUMN_SITE]);
+    const struct hg_several_site *site =
+        w->count->by_site && name ? hg_several_find(&w->m->several, name) : NULL;
+
+    if (site)
+        w->count->by_site[site - w->m->several.items]++;
+}
+
 /* First pass: remember the baseline; second pass: hand it out if the matrix lacks it. Writes its id
  * into id, "" if the cell has none. */
 static int treat_base(struct walk *w, const struct made *cell, char id[HG_CELL_ID_MAX])
@@ -428,6 +444,8 @@ static int treat_base(struct walk *w, const struct made *cell, char id[HG_CELL_I
     if (find_base(w, cell) < 0)
         return -1;
     if (w->base.outcome.fate != HG_CELL_RUNS) {
+        if (!is_here(w, cell))
+            return 0;
         w->count->unbased += w->collect;
         keep_reason(w);
         return 0;
@@ -436,6 +454,9 @@ static int treat_base(struct walk *w, const struct made *cell, char id[HG_CELL_I
         return add_id(w, &w->bases, &w->base, &is_new);
     write_id(w, &w->base, id);
     if (hg_seen_has(&w->ids, w->base.fingerprint) || !hg_seen_mark(&w->bases, w->base.fingerprint))
+        return 0;
+    note_site(w, &w->base);
+    if (!is_here(w, &w->base))
         return 0;
     note_kept(w);
     price_base(w);
@@ -516,6 +537,9 @@ static int treat_standing(struct walk *w, struct made *cell)
             note_repetition(w, cell);
         if (w->g->has_baseline && first)
             note_lacks(w, cell->values);
+        if (first)
+            note_site(w, cell);
+        w->count->elsewhere += first && !is_here(w, cell);
     }
     if (w->emit && !w->collect)
         first = hg_seen_mark(&w->ids, cell->fingerprint);
@@ -555,8 +579,10 @@ static int treat_cell(struct walk *w, size_t source, unsigned long long round)
     if (w->collect) {
         w->count->made++;
         w->count->by_source[source]++;
-        if (cell->outcome.fate == HG_CELL_SKIPPED)
+        if (cell->outcome.fate == HG_CELL_SKIPPED && is_here(w, cell))
             note_reason(w, cell->outcome.why);
+        else if (cell->outcome.fate == HG_CELL_SKIPPED)
+            w->count->elsewhere++;
         if (cell->outcome.fate == HG_CELL_EXCLUDED) {
             w->count->excluded++;
             w->count->by_rule[cell->outcome.rule]++;
@@ -666,6 +692,11 @@ static void prepare(struct walk *w)
     w->count->n_rules = w->g->rules.n;
     w->count->by_source = hg_alloc_zeroed(w->g->sources.n, sizeof *w->count->by_source);
     w->count->n_sources = w->g->sources.n;
+    if (w->m->several.n > 1)
+        w->count->by_site = hg_alloc_zeroed(w->m->several.n, sizeof *w->count->by_site);
+    w->here = w->m->several.n > 1 && w->m->several.here
+                  ? hg_pool_add_string(w->g->pool, w->m->several.here->name)
+                  : HG_VALUE_ABSENT;
     hg_seen_reserve(&w->ids, (size_t)(cells < 1e6 ? cells : 1e6));
 }
 
@@ -705,6 +736,9 @@ static void describe_nothing(const struct walk *w, struct hg_buf *out)
         hg_buf_printf(out, "%s%s", i ? "; " : "", w->reasons[i]);
     if (w->count->skipped)
         hg_buf_puts(out, w->n_reasons == REASONS_MAX ? "; ...)" : ")");
+    if (w->count->elsewhere)
+        hg_buf_printf(out, "%s%llu of other sites", out->len ? ", " : "",
+                      (unsigned long long)w->count->elsewhere);
 }
 
 /* A matrix without cells is a mistake, but for those who ask what became of them. */
@@ -726,7 +760,7 @@ static void sum_up(struct walk *w)
 {
     struct hg_cells_count *c = w->count;
 
-    c->cells = c->made - c->excluded - c->skipped - c->merged + c->added;
+    c->cells = c->made - c->excluded - c->skipped - c->merged + c->added - c->elsewhere;
     warn_repetitions(w);
     warn_idle_rules(w);
     warn_unknown_names(w);
@@ -799,6 +833,7 @@ void hg_cells_count_done(struct hg_cells_count *count)
     free(count->warnings);
     free(count->by_rule);
     free(count->by_source);
+    free(count->by_site);
     *count = (struct hg_cells_count){ 0 };
 }
 

@@ -33,7 +33,8 @@ struct hg_cells_count {
     uint64_t skipped;        /* can never run */
     uint64_t merged;         /* same id as an earlier one */
     uint64_t added;          /* baselines */
-    uint64_t cells;          /* made - excluded - skipped - merged + added */
+    uint64_t elsewhere;      /* of several sites: cells of the others, which are not visited */
+    uint64_t cells;          /* made - excluded - skipped - merged + added - elsewhere */
     uint64_t unbased;        /* cells whose baseline is excluded or cannot run */
     double added_device_s;   /* added baselines: devices x time limit, summed */
     uint64_t added_unpriced; /* added baselines without a time limit */
@@ -41,7 +42,8 @@ struct hg_cells_count {
     size_t n_rules;
     uint64_t *by_source; /* axes (if any) and the entries of include: cells they made */
     size_t n_sources;
-    char **warnings; /* "x.json:3:5: warning: ..." or without a place */
+    uint64_t *by_site; /* per site of several: cells that run there, added baselines included */
+    char **warnings;   /* "x.json:3:5: warning: ..." or without a place */
     size_t n_warnings;
 };
 

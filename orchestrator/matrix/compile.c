@@ -83,7 +83,7 @@ struct hg_grid *hg_grid_compile(const struct hg_matrix *m, struct hg_errs *errs)
     struct hg_draft p = { .g = g, .m = m, .errs = errs };
 
     g->worker = json_object_get(m->workload_json, "program") != NULL;
-    p.judge = (struct hg_judge){ m->site, g->worker };
+    p.judge = (struct hg_judge){ m->site, g->worker, m->several.n ? &m->several : NULL };
     g->pool = hg_pool_create();
     g->exprs = hg_exprs_create();
     add_known_columns(&p);

@@ -51,11 +51,16 @@ int hg_draft_report(struct hg_draft *p, const char *pointer, bool at_key, const 
 int hg_draft_value(struct hg_draft *p, const char *key, const json_t *json, const char *pointer,
                    hg_value *value)
 {
+    const struct hg_several_site *site;
     struct hg_err err = HG_ERR_INIT;
 
     if (hg_member_judge(&p->judge, key, json, &err) < 0)
         return hg_draft_report(p, pointer, false, &err);
-    *value = hg_pool_add(p->g->pool, json);
+    site = p->judge.several && strcmp(key, "site") == 0 && json_is_string(json)
+               ? hg_several_find(p->judge.several, json_string_value(json))
+               : NULL;
+    *value = site ? hg_pool_add_string(p->g->pool, site->site->name) /* not the file's */
+                  : hg_pool_add(p->g->pool, json);
     return 0;
 }
 

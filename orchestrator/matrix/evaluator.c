@@ -29,9 +29,9 @@ struct hg_evaluator {
     const struct hg_grid *g;
     struct memo *memos; /* per expression */
     size_t n_memos, grown_bytes;
-    hg_value *scratch; /* per column */
-    jv *names;         /* per column, for cells as jq sees them */
-    hg_value hardware; /* name of the hardware looked up last */
+    hg_value *scratch;       /* per column */
+    jv *names;               /* per column, for cells as jq sees them */
+    hg_value site, hardware; /* names of the site and hardware looked up last */
     const struct hg_hardware *hw;
     jv hw_json;
     const struct memo *now; /* being evaluated, over these values */
@@ -52,7 +52,7 @@ static void make_memo(struct hg_evaluator *f, int expr)
     const struct hg_expr_uses *u = hg_exprs_uses(f->g->exprs, expr);
     struct memo *memo = &f->memos[expr];
     size_t max = f->g->columns.n + 1;
-    bool has_hardware = false;
+    bool has_hardware = false, has_site = !f->m->several.n;
 
     memo->columns = hg_alloc_zeroed(max, sizeof *memo->columns);
     for (size_t c = 0; c < f->g->columns.n; c++) {
@@ -64,9 +64,13 @@ static void make_memo(struct hg_evaluator *f, int expr)
             memo->columns[memo->n++] = (int)c;
         if (reads && c == HG_COLUMN_HARDWARE)
             has_hardware = true;
+        if (reads && c == HG_COLUMN_SITE)
+            has_site = true;
     }
     if (u->hw && !has_hardware)
         memo->columns[memo->n++] = HG_COLUMN_HARDWARE;
+    if (u->hw && !has_site)
+        memo->columns[memo->n++] = HG_COLUMN_SITE;
     memo->size = MEMO_ENTRIES;
     memo->last = memo->entries = make_entries(memo->size, memo->n);
 }
@@ -97,15 +101,19 @@ static jv jv_of_value(const struct hg_evaluator *f, hg_value value)
     return v;
 }
 
-const struct hg_hardware *hg_evaluator_hardware(struct hg_evaluator *f, hg_value name)
+const struct hg_hardware *hg_evaluator_hardware(struct hg_evaluator *f, const hg_value *values)
 {
+    hg_value name = values[HG_COLUMN_HARDWARE];
+    const struct hg_site *site;
     const char *text;
 
-    if (name == f->hardware)
+    if (name == f->hardware && values[HG_COLUMN_SITE] == f->site)
         return f->hw;
     text = hg_pool_string(f->g->pool, name);
+    site = hg_matrix_site(f->m, hg_pool_string(f->g->pool, values[HG_COLUMN_SITE]));
+    f->site = values[HG_COLUMN_SITE];
     f->hardware = name;
-    f->hw = text ? hg_site_find_hardware(f->m->site, text) : NULL;
+    f->hw = text && site ? hg_site_find_hardware(site, text) : NULL;
     jv_free(f->hw_json);
     f->hw_json = f->hw ? hg_jv_of_json(f->hw->json) : jv_null();
     return f->hw;
@@ -149,7 +157,7 @@ struct hg_evaluator *hg_evaluator_create(const struct hg_matrix *m)
 
     f->m = m;
     f->g = m->grid;
-    f->hardware = UNKNOWN;
+    f->site = f->hardware = UNKNOWN;
     f->hw_json = jv_null();
     f->names = hg_alloc_zeroed(f->g->columns.n, sizeof *f->names);
     for (size_t i = 0; i < f->g->columns.n; i++)
@@ -301,7 +309,7 @@ static int evaluate(struct hg_evaluator *f, int expr, const hg_value *values, jv
         if (!hg_value_is_absent(values[c]))
             cell = jv_object_set(cell, jv_copy(f->names[c]), jv_of_value(f, values[c]));
     }
-    hg_evaluator_hardware(f, values[HG_COLUMN_HARDWARE]);
+    hg_evaluator_hardware(f, values);
     f->now = memo;
     f->now_values = values;
     return hg_exprs_eval(f->g->exprs, expr, cell, jv_copy(f->hw_json), out, err);

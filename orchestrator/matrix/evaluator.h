@@ -26,7 +26,7 @@ int hg_evaluator_judge(struct hg_evaluator *f, const struct hg_rule *rule, const
 int hg_evaluator_fail(const struct hg_evaluator *f, int expr, const char *pointer,
                       const hg_value *values, const struct hg_err *err, struct hg_errs *errs);
 
-/* The hardware of this name; NULL if the site has none. The last one is remembered. */
-const struct hg_hardware *hg_evaluator_hardware(struct hg_evaluator *f, hg_value name);
+/* A cell's hardware; NULL if its site has none of this name. The last one is remembered. */
+const struct hg_hardware *hg_evaluator_hardware(struct hg_evaluator *f, const hg_value *values);
 
 #endif

@@ -197,6 +197,19 @@ static const struct hg_strategy *look_up_strategy(struct hg_fates *f, hg_value n
     return f->strategy;
 }
 
+const char *hg_fate_why_not_at(struct hg_fates *f, const struct hg_site *site,
+                               const hg_value *values)
+{
+    const char *hardware = hg_pool_string(f->g->pool, values[HG_COLUMN_HARDWARE]);
+
+    hg_buf_clear(&f->why);
+    if (hardware && !hg_site_find_hardware(site, hardware))
+        because(f, "site %s has no hardware \"%s\"", site->name, hardware);
+    else if (!hg_value_is_absent(values[HG_COLUMN_CONTAINER]) && !site->container)
+        because(f, "site %s does not say how to run in a container", site->name);
+    return f->why.len ? hg_buf_str(&f->why) : NULL;
+}
+
 const char *hg_fate_why_not(struct hg_fates *f, const struct hg_hardware *hw,
                             const hg_value *values)
 {

@@ -19,17 +19,28 @@ struct hg_finisher {
     hg_value *judged;                        /* per column: the derived value found right last */
     bool *derived;                           /* per column, of the last cell */
     uint64_t *uses;                          /* per derive rule */
-    hg_value site, single, default_hardware; /* defaults; the last may be absent */
+    hg_value site, single, default_hardware; /* defaults; absent: none */
+    const struct hg_site *at;                /* whose default_hardware is */
 };
+
+/* Of several sites, each has a default of its own. */
+static void enter_site(struct hg_finisher *f, const struct hg_site *site)
+{
+    const char *hardware = site ? site->default_hardware : NULL;
+
+    if (site == f->at)
+        return;
+    f->at = site;
+    f->default_hardware = hardware ? hg_pool_add_string(f->g->pool, hardware) : HG_VALUE_ABSENT;
+}
 
 struct hg_finisher *hg_finisher_create(const struct hg_matrix *m)
 {
     struct hg_finisher *f = hg_alloc_zeroed(1, sizeof *f);
-    const char *hardware = m->site->default_hardware;
 
     f->m = m;
     f->g = m->grid;
-    f->judge = (struct hg_judge){ m->site, m->grid->worker };
+    f->judge = (struct hg_judge){ m->site, m->grid->worker, m->several.n ? &m->several : NULL };
     f->evaluator = hg_evaluator_create(m);
     f->fates = hg_fates_create(f->g, f->judge.worker);
     f->judged = hg_alloc(f->g->columns.n * sizeof *f->judged);
@@ -37,9 +48,10 @@ struct hg_finisher *hg_finisher_create(const struct hg_matrix *m)
         f->judged[i] = HG_VALUE_ABSENT;
     f->derived = hg_alloc_zeroed(f->g->columns.n, sizeof *f->derived);
     f->uses = hg_alloc_zeroed(f->g->derives.n, sizeof *f->uses);
-    f->site = hg_pool_add_string(f->g->pool, m->site->name);
+    f->site = m->several.n > 1 ? HG_VALUE_ABSENT : hg_pool_add_string(f->g->pool, m->site->name);
     f->single = hg_pool_add_string(f->g->pool, "single");
-    f->default_hardware = hardware ? hg_pool_add_string(f->g->pool, hardware) : HG_VALUE_ABSENT;
+    f->default_hardware = HG_VALUE_ABSENT;
+    enter_site(f, m->site);
     return f;
 }
 
@@ -83,7 +95,7 @@ static double default_tasks(const struct hg_finisher *f, const hg_value *values)
 
 static void fill_shape(struct hg_finisher *f, hg_value *values, int done)
 {
-    const struct hg_hardware *hw = hg_evaluator_hardware(f->evaluator, values[HG_COLUMN_HARDWARE]);
+    const struct hg_hardware *hw = hg_evaluator_hardware(f->evaluator, values);
     hg_value one = hg_value_of_number(1), zero = hg_value_of_number(0);
 
     if (!hw)
@@ -102,6 +114,8 @@ static void fill_defaults(struct hg_finisher *f, hg_value *values, int done)
 {
     if (is_due(f, values, HG_COLUMN_SITE, done))
         values[HG_COLUMN_SITE] = f->site;
+    if (f->m->several.n > 1)
+        enter_site(f, hg_matrix_site(f->m, hg_pool_string(f->g->pool, values[HG_COLUMN_SITE])));
     if (is_due(f, values, HG_COLUMN_HARDWARE, done))
         values[HG_COLUMN_HARDWARE] = f->default_hardware;
     if (is_due(f, values, HG_COLUMN_NODES, done))
@@ -185,15 +199,23 @@ static int judge_derived(struct hg_finisher *f, const hg_value *values, struct h
     return 0;
 }
 
+static int no_site(struct hg_finisher *f, struct hg_errs *errs)
+{
+    struct hg_err *err =
+        hg_json_error(&f->m->doc, "", errs, "a cell names no site, and the matrix has several");
+
+    return hg_several_hint(&f->m->several, "; add \"site\" to each row of \"include\"", err);
+}
+
 static int no_hardware(struct hg_finisher *f, struct hg_errs *errs)
 {
     struct hg_buf names = HG_BUF_INIT;
     struct hg_err *err;
 
-    for (size_t i = 0; i < f->m->site->n_hardware; i++)
-        hg_buf_printf(&names, "%s%s", i ? ", " : "", f->m->site->hardware[i].name);
+    for (size_t i = 0; i < f->at->n_hardware; i++)
+        hg_buf_printf(&names, "%s%s", i ? ", " : "", f->at->hardware[i].name);
     err = hg_json_error(&f->m->doc, "", errs,
-                        "a cell names no hardware, and site %s has no default", f->m->site->name);
+                        "a cell names no hardware, and site %s has no default", f->at->name);
     hg_err_hint(err, "add \"hardware\" to the workload or the axes; known: %s", hg_buf_str(&names));
     hg_buf_done(&names);
     return -1;
@@ -206,9 +228,13 @@ static int judge_fate(struct hg_finisher *f, const hg_value *values, struct hg_f
 
     if (judge_derived(f, values, errs) < 0)
         return -1;
-    hw = hg_evaluator_hardware(f->evaluator, values[HG_COLUMN_HARDWARE]);
+    if (f->m->several.n > 1 && f->at && (out->why = hg_fate_why_not_at(f->fates, f->at, values))) {
+        out->fate = HG_CELL_SKIPPED;
+        return 0;
+    }
+    hw = hg_evaluator_hardware(f->evaluator, values);
     if (!hw)
-        return no_hardware(f, errs);
+        return f->at ? no_hardware(f, errs) : no_site(f, errs);
     out->why = hg_fate_why_not(f->fates, hw, values);
     if (out->why)
         out->fate = HG_CELL_SKIPPED;
@@ -220,6 +246,11 @@ int hg_finish(struct hg_finisher *f, hg_value *values, struct hg_finished *out,
 {
     *out = (struct hg_finished){ .fate = HG_CELL_RUNS, .rule = -1 };
     fill_defaults(f, values, 0);
+    out->why = f->m->several.n > 1 && f->at ? hg_fate_why_not_at(f->fates, f->at, values) : NULL;
+    if (out->why) { /* formulas and rules could not use its $hw */
+        out->fate = HG_CELL_SKIPPED;
+        return 0;
+    }
     if (derive(f, values, errs) < 0)
         return -1;
     out->rule = find_rule(f, values, errs);

@@ -155,10 +155,23 @@ static int judge_size(const json_t *value, struct hg_err *err)
     return hg_err_hint(err, "write a number and a unit in quotes: \"64G\" (K, M, G or T)");
 }
 
-static int judge_hardware(const struct hg_site *site, const char *name, struct hg_err *err)
+/* One of several sites is enough: cells of the others are skipped. */
+static bool has_hardware(const struct hg_judge *j, const char *name)
 {
-    if (!site || hg_site_find_hardware(site, name))
+    for (size_t i = 0; j->several && i < j->several->n; i++)
+        if (hg_site_find_hardware(j->several->items[i].site, name))
+            return true;
+    return !j->site || hg_site_find_hardware(j->site, name);
+}
+
+static int judge_hardware(const struct hg_judge *j, const char *name, struct hg_err *err)
+{
+    const struct hg_site *site = j->site;
+
+    if (has_hardware(j, name))
         return 0;
+    if (j->several && j->several->n > 1)
+        return hg_err_set(err, HG_E_INPUT, "none of the sites has hardware \"%s\"", name);
     hg_err_set(err, HG_E_INPUT, "unknown hardware \"%s\" at site %s", name, site->name);
     hg_site_suggest_hardware(site, name, err);
     return -1;
@@ -178,11 +191,19 @@ static int judge_strategy(const char *name, struct hg_err *err)
     return -1;
 }
 
-static int judge_container(const struct hg_site *site, struct hg_err *err)
+static int judge_container(const struct hg_judge *j, struct hg_err *err)
 {
+    const struct hg_site *site = j->site;
+
+    for (size_t i = 0; j->several && i < j->several->n; i++)
+        if (j->several->items[i].site->container)
+            return 0;
     if (!site || site->container)
         return 0;
-    hg_err_set(err, HG_E_INPUT, "site %s does not say how to run in a container", site->name);
+    if (j->several && j->several->n > 1)
+        hg_err_set(err, HG_E_INPUT, "none of the sites says how to run in a container");
+    else
+        hg_err_set(err, HG_E_INPUT, "site %s does not say how to run in a container", site->name);
     return hg_err_hint(err, "give the site \"container\", such as "
                             "[\"apptainer\", \"exec\", \"--nv\", \"{{container}}\"]");
 }
@@ -194,11 +215,16 @@ static int judge_word(const struct hg_judge *j, int index, const json_t *value, 
     if (!word)
         return wrong_type(value, "a string", err);
     if (index == HG_COLUMN_HARDWARE)
-        return judge_hardware(j->site, word, err);
+        return judge_hardware(j, word, err);
     if (index == HG_COLUMN_STRATEGY && j->worker)
         return judge_strategy(word, err);
     if (index == HG_COLUMN_CONTAINER)
-        return judge_container(j->site, err);
+        return judge_container(j, err);
+    if (index == HG_COLUMN_SITE && j->several)
+        return hg_several_knows(j->several, word)
+                   ? 0
+                   : hg_err_set(err, HG_E_INPUT, "no axis and no row of include has site \"%s\"",
+                                word);
     if (index == HG_COLUMN_SITE && j->site && strcmp(word, j->site->name) != 0)
         return hg_err_set(err, HG_E_INPUT, "a matrix runs at one site, \"%s\", not at \"%s\"",
                           j->site->name, word);

@@ -7,13 +7,14 @@
 
 #include "base/err.h"
 #include "base/words.h"
-#include "matrix/site.h"
+#include "matrix/several.h"
 
 /* Who judges a member: the site for hardware, the table of hpcgrid-worker if that is the workload.
  */
 struct hg_judge {
     const struct hg_site *site; /* NULL: hardware is not judged */
     bool worker;
+    const struct hg_several *several; /* NULL: one site */
 };
 
 /* May a cell have this key? USAGE of a reserved word, odd characters, a parameter hpcgrid-worker

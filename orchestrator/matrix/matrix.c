@@ -198,7 +198,8 @@ const struct hg_field hg_matrix_fields[] = {
       .doc = "name of the experiment; runs are kept in `reports/NAME`" },
     { "site", HG_J_JSON, offsetof(struct hg_matrix, site_json),
       .schema = "{\"anyOf\": [{\"type\": \"string\"}, {\"type\": \"object\"}]}",
-      .doc = "where it runs: a name from `templates/sites`, a path, or an object; absent: `box`" },
+      .doc =
+          "where it runs: a name from `templates/sites`, a path, or an object; absent: what the axis `site` names, else `box`" },
     { "workload", HG_J_JSON, offsetof(struct hg_matrix, workload_json), HG_J_REQUIRED,
       .check = hg_check_object, .schema = ANY_OBJECT,
       .doc = "what runs in every cell, and the members cells start with" },
@@ -245,13 +246,99 @@ static char *folder_of(const char *path, struct hg_err *err)
     return dir;
 }
 
+/* ---- Sites ---- */
+
+int hg_matrix_choose(struct hg_matrix *m, struct hg_several_site *here, struct hg_errs *errs)
+{
+    const char *name = json_string_value(json_object_get(m->doc.root, "name"));
+    struct hg_buf pointer = HG_BUF_INIT;
+    int rc = hg_site_take_account(here->site, &m->doc,
+                                  hg_matrix_pointer(m, "site", here->word, &pointer), errs);
+
+    if (rc < 0)
+        hg_err_hint(&errs->items[errs->n - 1],
+                    "set SBATCH_ACCOUNT, or name a file instead that has {\"extends\": \"%s\", "
+                    "\"account\": \"...\"}",
+                    here->word);
+    hg_buf_done(&pointer);
+    m->several.here = m->site = here->site;
+    free(m->site_given);
+    m->site_given = hg_strdup(here->site->name);
+    if (m->several.n > 1) {
+        free(m->name);
+        m->name = hg_str_printf("%s.%s", name ? name : "", here->site->name);
+    }
+    return rc;
+}
+
+int hg_matrix_check_chosen(const struct hg_matrix *m, struct hg_err *err)
+{
+    if (!m->several.n || m->several.here)
+        return 0;
+    hg_err_set(err, HG_E_USAGE, "the matrix has %zu sites: which one is this?", m->several.n);
+    hg_err_at(err, m->doc.file, NULL);
+    return hg_several_hint(&m->several, "; --site NAME or HPCGRID_SITE tells", err);
+}
+
+const struct hg_site *hg_matrix_site(const struct hg_matrix *m, const char *name)
+{
+    const struct hg_several_site *found;
+
+    if (!m->several.n)
+        return m->site;
+    found = name ? hg_several_find(&m->several, name) : NULL;
+    return found ? found->site : NULL;
+}
+
+const struct hg_hardware *hg_matrix_hardware(const struct hg_matrix *m, const json_t *members)
+{
+    const char *name = json_string_value(json_object_get(members, "hardware"));
+    const struct hg_site *site =
+        hg_matrix_site(m, json_string_value(json_object_get(members, "site")));
+
+    return site && name ? hg_site_find_hardware(site, name) : NULL;
+}
+
+/* `wanted` is --site; $HPCGRID_SITE may name a site that this matrix does not have. */
+static void choose_site(struct hg_matrix *m, const char *wanted, struct hg_errs *errs)
+{
+    const char *set = getenv("HPCGRID_SITE"), *word = wanted ? wanted : set ? set : "";
+    struct hg_several_site *here = hg_several_find(&m->several, word);
+
+    m->site = m->several.items[0].site;
+    if (m->several.n == 1 && !wanted)
+        here = m->several.items;
+    if (here) {
+        hg_matrix_choose(m, here, errs);
+    } else if (wanted) {
+        struct hg_err *err = hg_errs_next(errs);
+
+        hg_err_set(err, HG_E_USAGE, "--site: the matrix has no site \"%.70s\"", wanted);
+        hg_several_hint(&m->several, "", err);
+    }
+}
+
+static void find_sites(struct hg_matrix *m, const char *site, struct hg_errs *errs)
+{
+    size_t before = errs->n + errs->dropped;
+
+    if (!m->site_json) {
+        hg_several_add(&m->several, &m->doc, m->axes, "/axes", m->dir, errs);
+        hg_several_add(&m->several, &m->doc, m->include, "/include", m->dir, errs);
+    }
+    if (m->several.n)
+        choose_site(m, site, errs);
+    else if (errs->n + errs->dropped == before)
+        m->site = site ? hg_site_find(site, errs)
+                       : hg_site_from_value(&m->doc, m->site_json, "/site", m->dir, errs);
+}
+
 static void decode(struct hg_matrix *m, const char *site, struct hg_errs *errs)
 {
     hg_json_decode(&m->doc, m->doc.root, "", hg_matrix_fields, true, m, errs);
     m->repeats = hg_repeats_of(m->repeats_json);
     m->has_shuffle = json_object_get(m->doc.root, "shuffle") != NULL;
-    m->site = site ? hg_site_find(site, errs)
-                   : hg_site_from_value(&m->doc, m->site_json, "/site", m->dir, errs);
+    find_sites(m, site, errs);
     if (m->workload_json)
         hg_workload_decode(&m->doc, m->workload_json, &m->workload, errs);
     /* Cells, report and placeholders are judged even when a member elsewhere, the site or the program is wrong: all
@@ -354,7 +441,9 @@ void hg_matrix_free(struct hg_matrix *m)
     if (m->auto_times.free)
         m->auto_times.free(m->auto_times.context);
     hg_grid_free(m->grid);
-    hg_site_free(m->site);
+    if (!m->several.n)
+        hg_site_free(m->site);
+    hg_several_done(&m->several);
     hg_workload_done(&m->workload);
     hg_json_release(hg_matrix_fields, m);
     free(m->dir);

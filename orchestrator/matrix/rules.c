@@ -57,7 +57,7 @@ static void match_generator(struct hg_draft *p, const json_t *list, enum hg_alt_
 static hg_value match_value(struct hg_draft *p, const char *name, const json_t *json,
                             const char *pointer)
 {
-    const struct hg_judge anywhere = { NULL, p->judge.worker };
+    const struct hg_judge anywhere = { .worker = p->judge.worker };
     struct hg_err err = HG_ERR_INIT;
 
     if (hg_member_judge(&anywhere, name, json, &err) < 0)

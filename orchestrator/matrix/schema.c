@@ -332,6 +332,21 @@ static json_t *cells_schema(const struct hg_site *site, const char *cells)
     return schema;
 }
 
+/* Do axes or include name a site, however deep? Then each cell is at its own. */
+static json_t *several_sites(void)
+{
+    return json_pack("{s:[{s:[s], s:{s:o}}, {s:[s], s:{s:o}}]}", "anyOf", "required", "axes",
+                     "properties", "axes", ref("names-site"), "required", "include", "properties",
+                     "include", ref("names-site"));
+}
+
+static json_t *names_site(void)
+{
+    return json_pack("{s:[{s:s, s:[s]}, {s:s, s:{s:{s:o}}}, {s:s, s:o}]}", "anyOf", "type",
+                     "object", "required", "site", "type", "object", "not", "additionalProperties",
+                     "not", ref("names-site"), "type", "array", "contains", ref("names-site"));
+}
+
 /* Add what the matrices of one site may name to "$defs"; returns when that holds: for the site, or one that adds none of it. A matrix
  * without a site runs on the box. */
 static json_t *site_rule(const struct hg_site *site, const char *name, json_t *defs)
@@ -356,6 +371,8 @@ static json_t *site_rule(const struct hg_site *site, const char *name, json_t *d
         "properties", "extends", "const", name, "propertyNames", "not", "enum", "container",
         "hardware", "name", "required", strcmp(name, "box") == 0 ? NULL : json_pack("[s]", "site"),
         "then", ref(here));
+    if (strcmp(name, "box") == 0)
+        json_object_set_new(json_object_get(value, "if"), "not", several_sites());
     free(cells);
     free(here);
     return value;
@@ -455,6 +472,7 @@ static json_t *rules_of(const struct hg_words *names, json_t *defs, struct hg_er
     json_t *rules = json_pack("[{s:{s:[s]}, s:{s:{s:{s:i}}}}]", "if", "required", "axes", "else",
                               "properties", "include", "minItems", 1);
 
+    json_object_set_new(defs, "names-site", names_site());
     for (size_t i = 0; i < names->n; i++) {
         struct hg_site *site = hg_site_base(names->items[i], errs);
 

@@ -376,7 +376,7 @@ const char *hg_selector_key(const struct hg_selector *s, size_t i)
 static int judge_choice(const struct hg_grid *g, const char *key, const struct choice *c,
                         struct hg_err *err)
 {
-    const struct hg_judge anywhere = { NULL, g->worker };
+    const struct hg_judge anywhere = { .worker = g->worker };
     json_t *text = json_string(c->text), *value = json_loads(c->text, JSON_DECODE_ANY, NULL);
     struct hg_err as_json = HG_ERR_INIT;
     bool fits = c->numeric || (value && hg_member_judge(&anywhere, key, value, &as_json) == 0) ||

@@ -77,6 +77,12 @@ struct hg_site *hg_site_decode(const struct hg_json_doc *doc, const json_t *valu
  * on failure; free with hg_site_free. */
 struct hg_site *hg_site_from_value(const struct hg_json_doc *doc, const json_t *value,
                                    const char *pointer, const char *dir, struct hg_errs *errs);
+/* One of several sites, by its name or path. It takes no account (hg_site_take_account) before it is chosen. */
+struct hg_site *hg_site_of_axis(const struct hg_json_doc *doc, const json_t *value,
+                                const char *pointer, const char *dir, struct hg_errs *errs);
+/* The account of $SBATCH_ACCOUNT, if the site names none. Returns 0, or -1 with an error at pointer: the site wants one. */
+int hg_site_take_account(struct hg_site *site, const struct hg_json_doc *doc, const char *pointer,
+                         struct hg_errs *errs);
 /* The site.json of a run, or any site file; its name is its "name" member, else the file's. */
 struct hg_site *hg_site_load(const char *path, struct hg_errs *errs);
 /* A name or a path, as --site takes it; relative paths start at the working directory. */

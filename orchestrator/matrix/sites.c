@@ -71,11 +71,6 @@ static void list_names(const char *folder, struct hg_words *names)
         closedir(dir);
 }
 
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 void hg_site_names(struct hg_words *names)
 {
     char *folders[3];
@@ -85,8 +80,7 @@ void hg_site_names(struct hg_words *names)
         list_names(folders[i], names);
         free(folders[i]);
     }
-    if (names->n)
-        qsort(names->items, names->n, sizeof *names->items, compare_names);
+    hg_words_sort(names);
 }
 
 void hg_site_suggest(const char *word, struct hg_err *err)
@@ -198,11 +192,13 @@ static void take_account(struct hg_site *site)
     json_object_set_new(site->json, "account", json_string(account));
 }
 
-static int check_account(const struct hg_json_doc *doc, const char *pointer,
-                         const struct hg_site *site, struct hg_errs *errs)
+int hg_site_take_account(struct hg_site *site, const struct hg_json_doc *doc, const char *pointer,
+                         struct hg_errs *errs)
 {
-    bool given = site->account != NULL || !site->account_required;
+    bool given;
 
+    take_account(site);
+    given = site->account != NULL || !site->account_required;
     for (size_t i = 0; i < site->n_hardware && !given; i++)
         given = site->hardware[i].account != NULL;
     if (!given)
@@ -223,10 +219,7 @@ static struct hg_site *make_site(const struct hg_json_doc *doc, const json_t *va
     struct hg_site *site = all ? hg_site_decode(doc, all, pointer, name, errs) : NULL;
 
     json_decref(all);
-    if (!site || depth)
-        return site;
-    take_account(site);
-    if (check_account(doc, pointer, site, errs) == 0)
+    if (!site || depth || hg_site_take_account(site, doc, pointer, errs) == 0)
         return site;
     hg_site_free(site);
     return NULL;
@@ -273,6 +266,16 @@ struct hg_site *hg_site_find(const char *word, struct hg_errs *errs)
     struct hg_site *site = path ? hg_site_load(path, errs) : NULL;
 
     hg_errs_add(errs, &err);
+    free(path);
+    return site;
+}
+
+struct hg_site *hg_site_of_axis(const struct hg_json_doc *doc, const json_t *value,
+                                const char *pointer, const char *dir, struct hg_errs *errs)
+{
+    char *path = choose(doc, json_string_value(value), pointer, dir, errs);
+    struct hg_site *site = path ? load_chosen(doc, pointer, path, 1, errs) : NULL;
+
     free(path);
     return site;
 }

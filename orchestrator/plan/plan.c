@@ -175,8 +175,7 @@ double hg_plan_round_time(double time_s, double most_s)
 
 double hg_plan_auto_s(const struct hg_matrix *m, const json_t *members)
 {
-    const char *name = json_string_value(json_object_get(members, "hardware"));
-    const struct hg_hardware *hw = hg_site_find_hardware(m->site, name);
+    const struct hg_hardware *hw = hg_matrix_hardware(m, members);
     double most = hw && hw->max_time_s > 0 ? hw->max_time_s : INFINITY;
     double time_s =
         m->auto_times.limit_s ? m->auto_times.limit_s(m->auto_times.context, members) : 0;
@@ -675,6 +674,8 @@ static int fill_plan(struct make *mk, const struct hg_plan *known, struct hg_err
     const struct hg_matrix *m = mk->m;
     unsigned origins = json_is_array(m->together) ? HG_CELLS_ORIGINS : 0;
 
+    if (hg_matrix_check_chosen(m, &mk->err) < 0)
+        return -1;
     mk->plan->name = hg_strdup(m->name);
     mk->plan->repeats = m->repeats;
     mk->has_turns = hg_repeats_are_adaptive(&m->repeats);

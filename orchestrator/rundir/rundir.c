@@ -289,21 +289,110 @@ static int open_by_number(const char *root, const char *word, struct hg_rundir *
     return rc;
 }
 
+/* Is "name" of the run's file, or of this object in it, the text? */
+static bool is_named(const struct hg_rundir *rd, const char *file, const char *object,
+                     const char *text)
+{
+    struct hg_json_doc doc = HG_JSON_DOC_INIT;
+    char *path = hg_rundir_path(rd, "%s", file);
+    const char *name = NULL;
+    bool is;
+
+    if (hg_json_load(path, &doc, NULL) == 0)
+        name = json_string_value(
+            json_object_get(object ? json_object_get(doc.root, object) : doc.root, "name"));
+    is = name && strcmp(name, text) == 0;
+    hg_json_doc_done(&doc);
+    free(path);
+    return is;
+}
+
+/* Is the newest run of this folder, NAME.SITE, of the matrix NAME? A run keeps the matrix as it was written. */
+static bool is_part(const char *root, const char *folder, const char *name)
+{
+    size_t n = strlen(name);
+    struct hg_rundir rd = { 0 };
+    bool is = strncmp(folder, name, n) == 0 && folder[n] == '.' &&
+              hg_rundir_newest(root, folder, &rd, NULL) == 0 &&
+              is_named(&rd, "plan.json", "site", folder + n + 1) &&
+              is_named(&rd, "matrix.json", NULL, name);
+
+    hg_rundir_done(&rd);
+    return is;
+}
+
+static void list_parts(const char *root, const char *name, struct hg_words *parts)
+{
+    DIR *d = opendir(root);
+    struct dirent *entry;
+
+    while (d && (entry = readdir(d)))
+        if (is_part(root, entry->d_name, name))
+            hg_words_push(parts, entry->d_name);
+    if (d)
+        closedir(d);
+    hg_words_sort(parts);
+}
+
+int hg_rundir_parts(const char *root, const char *path, struct hg_words *parts, struct hg_err *err)
+{
+    struct hg_json_doc doc = HG_JSON_DOC_INIT;
+    const char *name;
+    char *dir;
+
+    if (hg_json_load(path, &doc, err) < 0)
+        return -1;
+    name = json_string_value(json_object_get(doc.root, "name"));
+    dir = name ? hg_fs_join(root, name) : NULL;
+    if (dir && json_object_get(doc.root, "hpcgrid") && !hg_fs_is_dir(dir))
+        list_parts(root, name, parts);
+    free(dir);
+    hg_json_doc_done(&doc);
+    return 0;
+}
+
+/* Of a matrix with several sites: the run at $HPCGRID_SITE, else the only one. */
+static int open_part(const char *root, const char *name, const struct hg_words *parts,
+                     struct hg_rundir *rd, struct hg_err *err)
+{
+    const char *site = getenv("HPCGRID_SITE");
+    struct hg_buf list = HG_BUF_INIT;
+    int rc = 1;
+
+    for (size_t i = 0; i < parts->n && rc == 1; i++)
+        if (parts->n == 1 || (site && strcmp(parts->items[i] + strlen(name) + 1, site) == 0))
+            rc = hg_rundir_newest(root, parts->items[i], rd, err);
+    for (size_t i = 0; i < parts->n; i++)
+        hg_buf_printf(&list, "%s%s", i ? ", " : "", parts->items[i]);
+    if (rc == 1) {
+        hg_err_set(err, HG_E_USAGE, "\"%s\" has runs at %zu sites", name, parts->n);
+        rc = hg_err_hint(err, "name one instead of the matrix (%s), or set HPCGRID_SITE",
+                         hg_buf_str(&list));
+    }
+    hg_buf_done(&list);
+    return rc;
+}
+
 /* A matrix file means the newest run of its name. */
 static int open_of_matrix(const char *root, const char *path, struct hg_rundir *rd,
                           struct hg_err *err)
 {
     struct hg_json_doc doc = HG_JSON_DOC_INIT;
+    struct hg_words parts = HG_WORDS_INIT;
     const char *name;
     int rc = -1;
 
-    if (hg_json_load(path, &doc, err) < 0)
-        return -1;
+    if (hg_json_load(path, &doc, err) < 0 || hg_rundir_parts(root, path, &parts, err) < 0)
+        goto out;
     name = json_string_value(json_object_get(doc.root, "name"));
-    if (name)
+    if (parts.n)
+        rc = open_part(root, name, &parts, rd, err);
+    else if (name)
         rc = hg_rundir_newest(root, name, rd, err);
     else
         hg_err_set(err, HG_E_INPUT, "%s has no \"name\"", path);
+out:
+    hg_words_done(&parts);
     hg_json_doc_done(&doc);
     return rc;
 }

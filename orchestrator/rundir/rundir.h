@@ -3,6 +3,7 @@
 #define HG_RUNDIR_RUNDIR_H
 
 #include "base/err.h"
+#include "base/words.h"
 
 /* A run's folder:
  *
@@ -26,8 +27,13 @@ int hg_rundir_newest(const char *root, const char *name, struct hg_rundir *rd, s
 int hg_rundir_create(const char *root, const char *name, int after, struct hg_rundir *rd,
                      struct hg_err *err);
 
-/* The run that the user named: a run folder, a matrix file (the newest run of its name), "NAME" or "NAME/002". */
+/* The run that the user named: a run folder, a matrix file (the newest run of its name; of several sites that of $HPCGRID_SITE, or
+ * the only one), "NAME" or "NAME/002". */
 int hg_rundir_find(const char *root, const char *word, struct hg_rundir *rd, struct hg_err *err);
+
+/* The names of the runs of a matrix file with several sites, NAME.SITE, sorted, into an empty list: none if there is a run of NAME
+ * itself, or the file is not a matrix. Returns 0, or -1 with err set: it is not JSON. */
+int hg_rundir_parts(const char *root, const char *path, struct hg_words *parts, struct hg_err *err);
 
 void hg_rundir_done(struct hg_rundir *rd);
 

@@ -170,3 +170,35 @@ END
     [[ "$a" == train-a100-1x1-* ]]
     [[ "$b" == train-cpu-1x1-* ]]
 }
+
+# at SITE JQ: what the cells of sites.json are at one of its sites
+at() { HPCGRID_SITE=$1 $hpcgrid expand sites.json --json 2>/dev/null | jq -se --arg site "$1" "map($2) == [true]"; }
+
+@test "of several sites one is chosen: its cells are listed and counted, its baselines too, whoever needs them" {
+    at lab '.name == "sites.lab" and .site == "lab" and ([.cells[] | .cell.site] | unique == ["lab"]) and .count.cells == 4 and .count.added == 1
+        and .count.skipped == 0 and .count.by_site == {lab: 5, laptop: 2}'
+    at laptop '[.cells[].fate] == ["skipped", "skipped", "runs", "runs"] and .count.cells == 2 and .count.added == 0 and .count.skipped == 2'
+    at elsewhere '.name == "sites" and .site == null and (.cells | length) == 9 and .count.cells == 6'
+    [ "$($hpcgrid expand sites.json --count --site lab | sed -n 's/^elsewhere *//p')" = "4   of other sites" ]
+    [ "$($hpcgrid check sites.json 2>/dev/null)" = "sites.lab: 4 cells and 1 added baseline
+sites.laptop: 2 cells; 2 cannot run" ]
+    [ "$($hpcgrid check sites.json --site laptop 2>/dev/null)" = "sites.laptop: 2 cells; 2 cannot run" ]
+    $hpcgrid check sites.json --json 2>/dev/null | jq -se 'map(.name == "sites" and [.sites[] | [.name, .site, .total]]
+        == [["sites.lab", "lab", 5], ["sites.laptop", "laptop", 2]]) == [true]'
+}
+
+@test "a plan is for one site, says which it can be, and where the rest runs" {
+    run $hpcgrid plan sites.json
+    [ "$status" = 2 ]
+    [[ "$output" == *"the matrix has 2 sites: which one is this?"*"lab, laptop; --site NAME or HPCGRID_SITE"* ]]
+    run $hpcgrid plan sites.json --site box
+    [ "$status" = 2 ]
+    [[ "$output" == *'--site: the matrix has no site "box"'*"lab, laptop"* ]]
+    run $hpcgrid plan sites.json --site laptop -s lr=0.1
+    [ "$status" = 0 ]
+    [[ "$output" == *"sites.laptop on laptop: 1 cell in 1 batch"* ]]
+    [[ "$output" == *"at lab, up to: 5 cells; there: hpcgrid run sites.json --site lab --select lr=0.1"* ]]
+    jq '.axes.site = ["lab"]' sites.json >"$BATS_TEST_TMPDIR/one.json"
+    run $hpcgrid plan "$BATS_TEST_TMPDIR/one.json"
+    [[ "$output" == *"sites on lab: 5 cells in "* && "$output" != *"there: "* ]]
+}

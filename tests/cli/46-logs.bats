@@ -99,3 +99,24 @@ logs() { run --separate-stderr "$hpcgrid" logs "$@"; }
     wait
     [ "$(paste -sd, seen)" = one,two ]
 }
+
+# on_terminal OPTIONS...: what logs of the cell n=3 writes to a terminal
+on_terminal() { script -qec "$hpcgrid logs talk n=3 --out $*" /dev/null </dev/null; }
+
+@test "on a terminal a character stays whole that is written in two parts, or lies where two reads meet" {
+    mkfifo gate
+    printf 'one Stra\303' >half
+    printf '\237e \342\202' >rest
+    sed -i "s/seq \$0/cat half; read x <gate; cat rest/" "$run_dir/plan.json"
+    one 0 3>&- &
+    began() { grep -qs one "$run_dir"/cells/*/*.0.0/out.log; }
+    await began
+    on_terminal --follow >seen 3>&- &
+    await grep -q 'one Stra' seen
+    echo go >gate
+    wait
+    # half a character at the very end is shown as what it is
+    [ "$(tail -n 1 seen | tr -d '\r')" = $'one Straße \xe2''\x82' ]
+    { printf '%065535d' 0; echo 'ß.'; } >"$(echo "$run_dir"/cells/*/*.0.0/out.log)"
+    [ "$(on_terminal -n 0 | tail -n 1 | tr -d '\r\n' | tail -c 4)" = '0ß.' ]
+}
