@@ -274,22 +274,20 @@ def set_up(work):
     os.environ.update(HPCGRID_SLURM_AGENT=agent, LC_ALL="C")
 
 
-def each(names, error):
+def each(names):
     """A Command for every name, or for all."""
     with tempfile.TemporaryDirectory() as work:
         set_up(work)
         for name in names or COMMANDS:
-            if name not in COMMANDS:
-                error(f"no command {name}; there are {' '.join(COMMANDS)}")
             command = Command(name, os.path.realpath(work))
             yield command
             command.done()
 
 
-def series(options, book, error, choices, trial):
+def series(options, book, choices, trial):
     """trial(command, fault) for the faults that choices(command) lists: all, --trials of each command, or, for --hours, ten in turn."""
     for _ in book.rounds(1):
-        for command in each(options.commands, error):
+        for command in each(options.commands):
             faults, most = choices(command), options.trials or (10 if options.hours else 0)
             chosen = random.sample(faults, most) if 0 < most < len(faults) else faults
             wrong = book.counts["wrong"]

@@ -68,7 +68,7 @@ def parent(pid):
         return 0, ""
 
 
-def arguments(text):
+def options(text):
     """Options. Leaves where there is no Slurm to start, and on TERM in order. The environment is as outside of any job."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     for name in [n for n in os.environ if n.startswith("SLURM_")] + ["HPCGRID_REPORTS"]:
@@ -77,7 +77,7 @@ def arguments(text):
         if not shutil.which(program, path=PATH):
             print(program + " is not installed")
             sys.exit(77)
-    return lab.arguments(text).parse_args()
+    return lab.options(text)
 
 
 class Sweep:
@@ -279,7 +279,7 @@ class Sweep:
         for _, what in due:
             what()
 
-    def play(self, most, gap):
+    def run(self, most, gap):
         """At most so many faults, one every gap seconds, then the end, and what must hold. False: something did not."""
         before = self.book.counts["wrong"]
         self.book.add("sweeps")

@@ -12,7 +12,7 @@ if(NOT HPCGRID_SANITIZE) # it has allocations of its own
 endif()
 torture(kills cli --trials 5)
 torture(locks cli --trials 2)
-torture(training worker --trials 4 kills calls flips) # faults.bats plays the group `faults`
+torture(training worker --trials 4 kills calls flips) # faults.bats runs the group `faults`
 torture(values cli --trials 600)
 torture(security cli --trials 1)
 torture(fuzz cli --trials 1 pipe sbatch rest files complete)
