@@ -57,15 +57,17 @@ static double submitted_s(const struct loader *l, unsigned submission)
     return state->submissions.items[submission - 1].t;
 }
 
-static void read_claim(const struct loader *l, const struct hg_attempt_files *f,
-                       struct hg_timeline_attempt *a)
+/* One that is damaged says nothing; one that cannot be read could say anything. */
+static int read_claim(const struct loader *l, const struct hg_attempt_files *f,
+                      struct hg_timeline_attempt *a)
 {
     struct hg_json_doc doc = HG_JSON_DOC_INIT;
     struct hg_buf text = HG_BUF_INIT;
+    struct hg_err why = HG_ERR_INIT;
     double claimed_s = NAN;
+    int rc = hg_attempt_read(&l->group, f, "claim.json", CLAIM_MAX, &text, &why);
 
-    if (hg_attempt_read(&l->group, f, "claim.json", CLAIM_MAX, &text, NULL) == 0 &&
-        hg_json_parse("claim.json", hg_buf_str(&text), text.len, &doc, NULL) == 0) {
+    if (rc == 0 && hg_json_parse("claim.json", hg_buf_str(&text), text.len, &doc, NULL) == 0) {
         claimed_s = number_of(doc.root, "claimed_s");
         a->job_id = json_integer_value(json_object_get(doc.root, "array_job_id"));
         if (!a->job_id)
@@ -77,6 +79,10 @@ static void read_claim(const struct loader *l, const struct hg_attempt_files *f,
         a->begin_s = claimed_s;
     hg_json_doc_done(&doc);
     hg_buf_done(&text);
+    if (why.code != HG_E_ENV)
+        return 0;
+    *l->err = why;
+    return -1;
 }
 
 static void read_ranks(const json_t *result, struct hg_timeline_attempt *a)
@@ -184,8 +190,8 @@ static int add_attempt(struct loader *l, const json_t *record, size_t line,
     hg_attempt_name(f->submission, f->restarts, a->name);
     if (hg_attempt_look(&l->group, f, count_trace, &a->traces, l->err) < 0)
         return -1;
-    if (f->claim)
-        read_claim(l, f, a);
+    if (f->claim && read_claim(l, f, a) < 0)
+        return -1;
     if (f->result)
         result = hg_resultfile_read(&l->group, f, l->run_key, cell, false, NULL);
     if (result)

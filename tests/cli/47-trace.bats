@@ -109,6 +109,20 @@ events() { jq -c ".traceEvents | $1" t.json; }
     [ "$(events 'map(select(.args.folder) | [.cat, .args.end])')" = '[["no result","not known"],["no result","not known"]]' ]
 }
 
+@test "a claim that is damaged says nothing, one that cannot be read ends the command" {
+    one 0 n1
+    claim=$(echo "$run_dir"/cells/*/*/claim.json)
+    echo '{' >"$claim"
+    trace times --out t.json
+    [ "$status" = 0 ]
+    rm "$claim" t.json
+    ln -s claim.json "$claim" # ELOOP
+    trace times --out t.json
+    [ "$status" = 4 ]
+    [[ "$stderr" == *"cannot read "*"/claim.json"* ]]
+    [ ! -e t.json ]
+}
+
 @test "a run that has not begun is said to be one, and leaves no file" {
     trace times --out t.json
     [ "$status" = 4 ]

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* middleman UPSTREAM PORT_FILE MODE PATTERN COUNT: an HTTP proxy that plays a bad network.
+/* middleman UPSTREAM PORT_FILE MODE PATTERN COUNT: an HTTP proxy that simulates a bad network.
  *
  * UPSTREAM is the Unix socket of a slurmrestd; or a folder of answers, GET_slurm_v0.0.42_jobs.json, where bodies of requests
  * are left, too: POST_slurm_v0.0.42_job_submit.asked. The port it listens on (127.0.0.1) is written to PORT_FILE. Every request is

@@ -49,7 +49,7 @@ rest_stop() {
     REST_PID=
 }
 
-# middleman MODE PATTERN COUNT: sets URL to a proxy that hands on to the slurmrestd (or to $UPSTREAM) and plays a bad network, see middleman.c
+# middleman MODE PATTERN COUNT: sets URL to a proxy that hands on to the slurmrestd (or to $UPSTREAM) and simulates a bad network, see middleman.c
 middleman() {
     rm -f "$T/port"
     "$HPCGRID_BUILD/tests/middleman" "${UPSTREAM:-$REST_SOCKET}" "$T/port" "$@" </dev/null >/dev/null 2>&1 3>&- &

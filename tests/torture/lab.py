@@ -11,15 +11,33 @@ SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file
 HPCGRID = BUILD + "/orchestrator/hpcgrid"
 
 
-def arguments(text, **more):
-    """The parser; more: positional arguments, name to help. Without --hours and --trials, everything once."""
+def above_0(kind):
+    """A type for argparse."""
+    def number(text):
+        n = kind(text)
+        if not n > 0:
+            raise argparse.ArgumentTypeError(f"{text} is not above 0")
+        return n
+    number.__name__ = kind.__name__  # as argparse names it
+    return number
+
+
+def options(text, **words):
+    """What the command line says, checked; words: positional arguments, name to all that they may be. Without --hours and --trials, everything once."""
     p = argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--hours", type=float, metavar="H", help="go on for so long")
-    p.add_argument("--trials", type=int, metavar="N", help="so many trials, of each kind where there are several")
+    p.add_argument("--hours", type=above_0(float), metavar="H", help="go on for so long")
+    p.add_argument("--trials", type=above_0(int), metavar="N", help="so many trials, of each kind where there are several")
     p.add_argument("--seed", type=int, metavar="S", default=random.randrange(1 << 30))
-    for name, text in more.items():
-        p.add_argument(name, nargs="*", help=text)
-    return p
+    for name, known in words.items():
+        p.add_argument(name, nargs="*", help="some of " + " ".join(known))
+    o = p.parse_args()
+    for name, known in words.items():
+        for word in getattr(o, name):
+            if word not in known:
+                p.error(f"no {name[:-1]} {word}; there are {' '.join(known)}")
+    if not os.path.exists(HPCGRID):
+        p.error(f"there is no {HPCGRID}: build it, or name another build in HPCGRID_BUILD")
+    return o
 
 
 class Book:
@@ -63,10 +81,10 @@ class Book:
 
 
 def call(args, cwd, prefix=(), limit=60, **more):
-    """Exit code ("hangs": it ran into the limit), stdout, stderr."""
+    """Exit code ("hangs": it ran into the limit), stdout, stderr; line ends stay what they are."""
     try:
-        p = subprocess.run([*prefix, *args], cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, timeout=limit, errors="replace", **more)
-        return p.returncode, p.stdout, p.stderr
+        p = subprocess.run([*prefix, *args], cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, timeout=limit, **more)
+        return p.returncode, p.stdout.decode(errors="replace"), p.stderr.decode(errors="replace")
     except subprocess.TimeoutExpired as e:
         return "hangs", str(e.stdout), str(e.stderr)
 

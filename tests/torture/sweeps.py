@@ -3,7 +3,7 @@
 faults have ended."""
 import collections, json, os, random, re, shutil, signal, subprocess, sys, tempfile, threading, time
 
-import lab
+import agents, commands, lab
 from lab import BUILD, HPCGRID, call
 
 NODES = 4
@@ -68,28 +68,32 @@ def parent(pid):
         return 0, ""
 
 
-def arguments(text):
-    """Options. Leaves where there is no Slurm to start, and on TERM in order. The environment is as outside of any job."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    for name in [n for n in os.environ if n.startswith("SLURM_")] + ["HPCGRID_REPORTS"]:
-        os.environ.pop(name, None)
-    for program in ("slurmctld", "slurmd", "munged"):
-        if not shutil.which(program, path=PATH):
-            print(program + " is not installed")
-            sys.exit(77)
-    return lab.arguments(text).parse_args()
+def missing():
+    """What there is not to start a Slurm; None: all is there."""
+    return next((f"{p} is not installed" for p in ("slurmctld", "slurmd", "munged") if not shutil.which(p, path=PATH)), None)
+
+
+def options(text):
+    """Options. Leaves where there is no Slurm to start. The environment is as outside of any job."""
+    commands.outside()
+    if missing():
+        print(missing())
+        sys.exit(77)
+    return lab.options(text)
 
 
 class Sweep:
-    """One matrix on a box of its own, in a folder of its own. faults: names of its methods fault_NAME."""
+    """One matrix on a box of its own, in a folder of its own. faults: names of its methods fault_NAME. transports: each start of hpcgrid takes one
+    of these."""
 
-    def __init__(self, book, cells, seconds, faults, accounting=False):
-        self.book, self.cells, self.faults = book, cells, faults
+    def __init__(self, book, cells, seconds, faults, accounting=False, transports=("slurm",)):
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # by way of close
+        self.book, self.cells, self.faults, self.accounting, self.transports = book, cells, faults, accounting, transports
         self.dir = os.path.realpath(tempfile.mkdtemp(prefix="torture-"))
         self.name = os.path.basename(self.dir).lower().replace("_", "")
         self.spec = ["--name", self.name, "--nodes", f"cpu:{NODES}x0/8", *(["--accounting"] if accounting else []),
                      *(word for s in ("MessageTimeout=5", "AuthInfo=ttl=8,cred_expire=8", "SlurmdTimeout=5") for word in ("--set", s))]
-        self.driver, self.undo, self.helpers = None, [], []
+        self.driver, self.server, self.undo, self.helpers = None, None, [], []
         self.down, self.judged, self.sizes = set(), None, []
         os.mkdir(self.dir + "/ran")
         with open(self.dir + "/cell", "w") as f:
@@ -104,18 +108,21 @@ class Sweep:
             sys.exit(err)
         self.conf = re.search(r"SLURM_CONF=(\S+)", out)[1]
         self.env = dict(os.environ, SLURM_CONF=self.conf, LC_ALL="C", HPCGRID_LOG="warn")
+        if "rest" in transports:
+            self.serve()
 
     def wrong(self, text, word=None):
-        self.book.wrong(f"sweep {self.book.counts['sweeps']} ({self.dir})", text, word)
+        self.book.wrong(f"sweep {self.book.counts.get('sweeps', 0)} ({self.dir})", text, word)
 
     # ---- hpcgrid ----
 
-    def hg(self, *args, limit=BOUND_S):
-        return call([HPCGRID, *args], self.dir, limit=limit, env=self.env)
+    def hg(self, *args, limit=BOUND_S, **env):
+        return call([HPCGRID, *args], self.dir, limit=limit, env={**self.env, **env})
 
     def drive(self, word, operand="r"):
         """In the background, with a clock that can be set; asan wants to be the first library, and this one is no rival."""
-        env = dict(self.env, LD_PRELOAD=BUILD + "/tests/libwrongclock.so", CLOCK_AHEAD_FILE=self.dir + "/clock",
+        self.taken = random.choice(self.transports)
+        env = dict(self.env, **agents.taken(self.taken), LD_PRELOAD=BUILD + "/tests/libwrongclock.so", CLOCK_AHEAD_FILE=self.dir + "/clock",
                    ASAN_OPTIONS=os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0")
         with open(self.dir + "/out", "a") as out, open(self.dir + "/log", "a") as log:
             print(f"---- {word}", file=log, flush=True)
@@ -148,6 +155,17 @@ class Sweep:
         """Its answer; None: it has none."""
         rc, out, _ = call(args, self.dir, limit=30, env=self.env)
         return out.split() if rc == 0 else None
+
+    def serve(self):
+        """A slurmrestd, as SlurmUser, for hpcgrid-rest."""
+        version = call(["slurmrestd", "-V"], self.dir, env={**self.env, "PATH": PATH})[1]
+        plugins = "openapi/v0.0.38" if " 22.05" in version else "slurmctld"
+        self.env["SLURMRESTD_URL"] = "unix:" + self.dir + "/rest.sock"
+        with open(self.dir + "/rest.log", "w") as log:
+            self.server = subprocess.Popen(["slurmrestd", "-a", "rest_auth/local", "-s", plugins, self.env["SLURMRESTD_URL"]], cwd=self.dir, stdin=subprocess.DEVNULL,
+                                           stdout=log, stderr=log, env={**self.env, "PATH": PATH, "SLURMRESTD_SECURITY": "disable_user_check"})
+        if not wait(60, lambda: os.path.exists(self.dir + "/rest.sock") or self.server.poll() is not None) or self.server.poll() is not None:
+            sys.exit(f"slurmrestd does not start\n{self.tail('rest.log')}")
 
     def jobs(self, *states):
         return self.slurm("squeue", "-h", "-r", "-t", ",".join(states), "-o", "%i")
@@ -242,13 +260,28 @@ class Sweep:
         """hpcgrid, and its agent or not."""
         if self.driver is None or self.driver.poll() is not None:
             return False
-        agents = [p for p in processes("SLURM_CONF=" + self.conf + "\0") if parent(p)[0] == self.driver.pid]
+        mine = self.own_agents()
         kill(self.driver.pid)
         self.driver.wait()
         self.driver = None
-        for pid in agents if random.random() < 0.5 else ():
+        for pid in mine if random.random() < 0.5 else ():
             kill(pid)
         return self.drive_on, 3
+
+    def own_agents(self):
+        """Pids of the driver's."""
+        return [p for p in processes("SLURM_CONF=" + self.conf + "\0") if parent(p)[0] == self.driver.pid]
+
+    def fault_agent(self):
+        if self.driver is None or self.driver.poll() is not None or not [p for p in self.own_agents() if kill(p)]:
+            return False
+        self.book.add("agent_" + self.taken)
+        return None
+
+    def fault_exec(self):
+        """`hpcgrid exec` of a running job."""
+        found = processes(HPCGRID + "\0exec\0", "SLURM_CONF=" + self.conf + "\0")
+        return None if found and kill(random.choice(found)) else False
 
     def step(self, seconds):
         with open(self.dir + "/clock.new", "w") as f:
@@ -279,23 +312,32 @@ class Sweep:
         for _, what in due:
             what()
 
-    def play(self, most, gap):
-        """At most so many faults, one every gap seconds, then the end, and what must hold. False: something did not."""
-        before = self.book.counts["wrong"]
+    def run(self, most, gap):
+        """At most so many faults, one every gap seconds, then the end, and what must hold."""
         self.book.add("sweeps")
         self.book.add("cells", self.cells)
-        try:
+        with self:
             self.drive("run", "r.json")
             threading.Thread(target=self.watch, args=(self.driver,), daemon=True).start()
             self.fail(most, gap)
             self.come_to_an_end()
             self.count()
-        finally:
-            self.close()
-        keep = self.book.counts["wrong"] > before
-        if not keep:
+
+    def __enter__(self):
+        self.wrong_before = self.book.counts["wrong"]
+        return self
+
+    def __exit__(self, kind, *_):
+        """Its files are kept if anything went wrong."""
+        self.close()
+        if kind is None and self.book.counts["wrong"] == self.wrong_before:
             shutil.rmtree(self.dir)
-        return not keep
+
+    def afresh(self):
+        """As if nothing had run."""
+        shutil.rmtree(self.dir + "/ran")
+        shutil.rmtree(self.dir + "/reports", ignore_errors=True)
+        os.mkdir(self.dir + "/ran")
 
     def fail(self, most, gap):
         if not wait(BOUND_S, lambda: os.listdir(self.dir + "/ran") or self.ended()):
@@ -366,9 +408,42 @@ class Sweep:
         rc, out, err = self.hg("fsck", "r")
         if rc != 0:
             self.wrong(f"fsck: {rc} {out[-300:]}{err[-900:]}")
+        if self.accounting:
+            self.records(ok)
         left = [n for n in os.listdir(self.dir + "/reports/r/001") if re.match(r"lock|cancel|hold|release", n)]
         if left:
             self.wrong(f"left in the run's folder: {left}")
+
+    def records(self, ok):
+        """What Slurm says: each cell's jobs began one behind the other, none behind one that completed, and each ran its cell at most once."""
+        jobs = self.begun_jobs()
+        self.book.add("jobs", sum(map(len, jobs.values())))
+        if self.book.counts["jobs"] < self.book.counts["starts"]:
+            self.wrong(f"{self.book.counts['starts']} starts in {self.book.counts['jobs']} jobs", "doubled")
+        for cell in ok - set(jobs):
+            self.wrong(f"Slurm has no job of {cell}", "lost")
+        for cell, began in jobs.items():
+            for one, other in zip(sorted(began), sorted(began)[1:]):
+                if other[0] < one[1] or one[2] == "COMPLETED":
+                    self.wrong(f"{cell}: job {other} behind {one}", "doubled")
+
+    def begun_jobs(self):
+        """Cell to (begin, end, state) of its jobs; whose a job was stands in its claim."""
+        cells, jobs = {}, collections.defaultdict(list)
+        for folder, _, files in os.walk(self.dir + "/reports/r/001/cells"):
+            for name in {"claim.json", "claim.taken.json"} & set(files):
+                claim = json.loads(commands.read(f"{folder}/{name}"))
+                cells[f"{claim['array_job_id']}_{claim['array_task_id']}"] = os.path.basename(folder).rsplit(".", 2)[0]
+        if not wait(BOUND_S, lambda: set(cells) <= {job for job, _, _, end in self.sacct() if end != "Unknown"}):  # slurmdbd comes behind
+            self.wrong(f"sacct lacks {sorted(set(cells) - {row[0] for row in self.sacct()})}")
+        for job, state, begin, end in self.sacct():
+            if job in cells and begin != "Unknown":
+                jobs[cells[job]].append((begin, end, state))
+        return jobs
+
+    def sacct(self):
+        """Array task, state, begin, end of each job, those that were requeued too."""
+        return [line.split("|") for line in self.slurm("sacct", "-n", "-P", "-D", "-X", "-S", "now-1day", "-o", "JobID,State,Start,End") or [] if "|" in line]
 
     def quiet(self):
         self.administer()
@@ -392,9 +467,10 @@ class Sweep:
 
     def close(self):
         """The box, and with it everything that was started here."""
-        if self.driver and self.driver.poll() is None:
-            kill(self.driver.pid)
-            self.driver.wait()
+        for p in filter(None, (self.driver, self.server)):
+            if p.poll() is None:
+                p.kill()
+                p.wait()
         for h in self.helpers:
             h.wait()
         shutil.copytree(os.path.dirname(self.conf) + "/log", self.dir + "/box-log", dirs_exist_ok=True)

@@ -142,7 +142,7 @@ static void test_a_folder_that_everybody_can_write_is_refused(void **state)
     assert_non_null(strstr(err.hint, "chmod o-w"));
 }
 
-/* Another user made it first: only root can play that. */
+/* Another user made it first: only root can make that. */
 static void test_a_way_that_another_user_may_have_made_is_refused(void **state)
 {
     enum { OTHER = 12345 };

@@ -2,6 +2,8 @@
 hg_add_unit(base)
 hg_add_unit(rundir)
 hg_add_unit(attempts)
+hg_add_unit(claim)
+target_link_options(test_claim PRIVATE -Wl,--wrap=fsync)
 hg_add_unit(tar)
 hg_add_unit(outcome)
 hg_add_unit(rehearse)
