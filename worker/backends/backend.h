@@ -230,6 +230,12 @@ struct wk_backend {
     /* Laps from mark to mark that have ended since the last call, oldest first; returns how many. Waits if the host is far ahead. */
     int (*times)(struct wk_dev *dev, struct wk_lap *laps, int most);
 
+    /* A second row of work, or NULL (both): ops called between aside(true) and aside(false) run behind all that were called before, beside those
+     * that follow; after `join` they are done for all that is called then. They need no workspace. aside(true) may say no: then there is none
+     * now. */
+    bool (*aside)(struct wk_dev *dev, bool on);
+    void (*join)(struct wk_dev *dev);
+
     /* Elements of the state that lstm_forward leaves for lstm_backward. */
     size_t (*lstm_state)(struct wk_dev *dev, const struct wk_lstm *s);
     /* Bytes of dropout's mask that attention_forward leaves for attention_backward, for so many rows of sequences of at most `longest`
