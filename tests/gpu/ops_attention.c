@@ -21,10 +21,14 @@ static void run_attention(struct ops_run *r, const int *shape)
     struct wk_qkv d_in = { ops_work(r, n, 4, 1, 0), ops_work(r, n, 5, 1, 0),
                            ops_work(r, n, 6, 1, 0) };
     struct wk_span out = ops_work(r, n, 7, 1, 0), d_out = ops_rows(r, &p, cols, 8, 1);
-    struct wk_span lse = ops_real(r, (size_t)(p.p.rows * shape[1]), 9, 1, 0);
+    struct wk_span lse = ops_real(r, (size_t)(p.p.rows * shape[1]), 9, 1, 0), mask = WK_NONE;
 
-    r->dev->backend->attention_forward(r->dev, &a, &p.p, out, lse, &in);
-    r->dev->backend->attention_backward(r->dev, &a, &p.p, &d_in, d_out, out, lse, &in);
+    if (r->dev->backend->attention_mask)
+        mask = ops_alloc(r, WK_U8, r->dev->backend->attention_mask(&a, p.p.rows, p.p.longest));
+    r->dev->backend->attention_forward(r->dev, &a, &p.p, out, lse, mask, &in);
+    if (mask.data)
+        a.rng.seed = 0; /* where there is a mask, nothing is drawn once more */
+    r->dev->backend->attention_backward(r->dev, &a, &p.p, &d_in, d_out, out, lse, mask, &in);
     ops_keep_clean(r, "out", &p, out);
     ops_keep_rows(r, "lse", &p, lse);
     ops_keep_clean(r, "d_q", &p, d_in.q);
@@ -44,7 +48,7 @@ static void run_sharp(struct ops_run *r, const int *shape)
                          ops_rows(r, &p, cols, 3, 1) };
     struct wk_span out = ops_work(r, n, 7, 1, 0);
 
-    r->dev->backend->attention_forward(r->dev, &a, &p.p, out, WK_NONE, &in);
+    r->dev->backend->attention_forward(r->dev, &a, &p.p, out, WK_NONE, WK_NONE, &in);
     ops_keep_clean(r, "out", &p, out);
 }
 

@@ -197,7 +197,8 @@ static void attention(struct probe *p)
 {
     struct wk_qkv in = { p->in[0], p->in[1], p->in[2] };
 
-    p->rig.dev->backend->attention_forward(p->rig.dev, &p->attention, p->p, p->out, p->saved, &in);
+    p->rig.dev->backend->attention_forward(p->rig.dev, &p->attention, p->p, p->out, p->saved,
+                                           WK_NONE, &in);
 }
 
 static void test_attention(void **state)
@@ -218,7 +219,7 @@ static void test_attention(void **state)
         d_in = (struct wk_qkv){ p.d_in[0], p.d_in[1], p.d_in[2] };
         attention(&p);
         p.rig.dev->backend->attention_backward(p.rig.dev, &p.attention, p.p, &d_in, p.weights,
-                                               p.out, p.saved, &in);
+                                               p.out, p.saved, WK_NONE, &in);
         check(&p, (const char *const[]){ "attention q", "attention k", "attention v", NULL });
         probe_close(&p);
     }

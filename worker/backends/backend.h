@@ -152,10 +152,9 @@ struct wk_calls {
     int rows;       /* of a batch: samples, or tokens */
     int cols, wide; /* values of a row between layers; most inputs or outputs of a dense layer */
     int sequences, longest; /* of a packing */
-    int heads, size;        /* of attention, which drops with `drop` */
-    double drop;
-    int embeddings, types; /* rows of all tables of embeddings, of that of types */
-    size_t squares;        /* elements that a square_sum is made of */
+    int heads;              /* of attention */
+    int embeddings, types;  /* rows of all tables of embeddings, of that of types */
+    size_t squares;         /* elements that a square_sum is made of */
 };
 
 /* One step of AdamW: m and v are running means of gradient and square,
@@ -231,8 +230,17 @@ struct wk_backend {
     /* Laps from mark to mark that have ended since the last call, oldest first; returns how many. Waits if the host is far ahead. */
     int (*times)(struct wk_dev *dev, struct wk_lap *laps, int most);
 
+    /* A second row of work, or NULL (both): ops called between aside(true) and aside(false) run behind all that were called before, beside those
+     * that follow; after `join` they are done for all that is called then. They need no workspace. aside(true) may say no: then there is none
+     * now. */
+    bool (*aside)(struct wk_dev *dev, bool on);
+    void (*join)(struct wk_dev *dev);
+
     /* Elements of the state that lstm_forward leaves for lstm_backward. */
     size_t (*lstm_state)(struct wk_dev *dev, const struct wk_lstm *s);
+    /* Bytes of dropout's mask that attention_forward leaves for attention_backward, for so many rows of sequences of at most `longest`
+     * rows. NULL: backward draws it once more. */
+    size_t (*attention_mask)(const struct wk_attention *a, int rows, int longest);
 
     /* ---- Ops: ops.def has them with their contracts. Of an open device only: dev->backend ---- */
 #define OP(name, params, ...) void(*name) params;

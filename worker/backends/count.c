@@ -90,6 +90,7 @@ struct wk_dev *wk_dev_count_open(const char *backend, enum wk_precision precisio
     c->table = *c->real;
     if (asked) {
         c->table.lstm_state = asked->lstm_state;
+        c->table.attention_mask = asked->attention_mask;
         c->table.workspace = asked->workspace;
     }
     c->table.alloc = count_alloc;

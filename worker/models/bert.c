@@ -152,7 +152,7 @@ static void add_all(struct definition *d)
 struct layer {
     struct wk_qkv qkv;                             /* (rows, hidden) each, parts of: */
     struct wk_span all_qkv;                        /* values, keys, queries */
-    struct wk_span context, lse;                   /* (rows, hidden), (rows, heads) */
+    struct wk_span context, lse, mask;             /* (rows, hidden), (rows, heads), dropout's */
     struct wk_span attention_sum, attention_saved; /* (rows, hidden), (rows, 2) */
     struct wk_span middle;                         /* (rows, hidden): between the halves */
     struct wk_span wide, active;                   /* (rows, intermediate), before and after GELU */
@@ -229,8 +229,13 @@ static int alloc_all(struct wk_dev *dev, const struct wanted *w, size_t n, struc
     return 0;
 }
 
+static int larger(long long a, long long b)
+{
+    return (int)(a > b ? a : b);
+}
+
 static int layer_open(struct layer *l, const struct wk_model_size *s, size_t rows,
-                      struct wk_dev *dev, struct hg_err *err)
+                      size_t mask_bytes, struct wk_dev *dev, struct hg_err *err)
 {
     size_t hidden = rows * (size_t)s->hidden, wide = rows * (size_t)s->intermediate;
     const enum wk_type t = dev->working;
@@ -246,6 +251,7 @@ static int layer_open(struct layer *l, const struct wk_model_size *s, size_t row
         { &l->saved, 2 * rows, WK_REAL },
         { &l->attention_saved, 2 * rows, WK_REAL },
         { &l->lse, rows * (size_t)s->heads, WK_REAL },
+        { &l->mask, mask_bytes, WK_U8 },
     };
 
     if (alloc_all(dev, w, sizeof w / sizeof *w, err) < 0)
@@ -254,9 +260,22 @@ static int layer_open(struct layer *l, const struct wk_model_size *s, size_t row
     return 0;
 }
 
-static int bert_alloc(struct bert *b, size_t train, size_t most, struct hg_err *err)
+/* Bytes of a layer's dropout mask. */
+static size_t mask_bytes(const struct bert *b, const struct wk_model_options *options)
+{
+    const struct wk_attention a = { .heads = (int)b->d->size.heads,
+                                    .drop = options->dropout ? DROP : 0 };
+    const struct wk_backend *ops = b->model.dev->backend;
+
+    return ops->attention_mask ? ops->attention_mask(&a, options->batch_tokens, options->longest)
+                               : 0;
+}
+
+static int bert_alloc(struct bert *b, const struct wk_model_options *options, struct hg_err *err)
 {
     const struct wk_model_size *s = &b->d->size;
+    size_t train = (size_t)options->batch_tokens;
+    size_t most = (size_t)larger(options->batch_tokens, options->eval_tokens);
     size_t hidden = (size_t)s->hidden;
     size_t wide = (size_t)(s->intermediate > s->hidden ? s->intermediate : s->hidden);
     const enum wk_type t = b->model.dev->working;
@@ -273,14 +292,9 @@ static int bert_alloc(struct bert *b, size_t train, size_t most, struct hg_err *
     if (train)
         b->d_qkv = cut_qkv(b->all_d_qkv);
     for (int i = 0; i < b->kept; i++)
-        if (layer_open(&b->layers[i], s, most, b->model.dev, err) < 0)
+        if (layer_open(&b->layers[i], s, most, mask_bytes(b, options), b->model.dev, err) < 0)
             return -1;
     return 0;
-}
-
-static int larger(long long a, long long b)
-{
-    return (int)(a > b ? a : b);
 }
 
 static void bert_calls(const struct wk_model_options *options, struct wk_calls *calls)
@@ -294,8 +308,6 @@ static void bert_calls(const struct wk_model_options *options, struct wk_calls *
     calls->sequences = larger(options->batch_rows, options->eval_rows);
     calls->longest = options->longest;
     calls->heads = (int)s->heads;
-    calls->size = (int)(s->hidden / s->heads);
-    calls->drop = options->dropout ? DROP : 0;
     calls->embeddings = (int)(s->vocab_size + s->positions + TYPES);
     calls->types = TYPES;
 }
@@ -304,14 +316,13 @@ static struct wk_model *bert_open(struct wk_dev *dev, const struct wk_model_opti
                                   struct hg_err *err)
 {
     struct bert *b = hg_alloc_zeroed(1, sizeof *b);
-    size_t train = (size_t)options->batch_tokens, most = (size_t)options->eval_tokens;
 
     b->model = (struct wk_model){ .kind = options->kind, .dev = dev };
     b->d = options->kind->own;
     b->dropout = options->dropout;
-    b->kept = train ? (int)b->d->size.layers : 1;
+    b->kept = options->batch_tokens ? (int)b->d->size.layers : 1;
     b->layers = hg_alloc_zeroed((size_t)b->kept, sizeof *b->layers);
-    if (bert_alloc(b, train, most > train ? most : train, err) < 0) {
+    if (bert_alloc(b, options, err) < 0) {
         bert_close(&b->model);
         return NULL;
     }
@@ -420,7 +431,7 @@ static void layer_forward(const struct run *r, int index, struct layer *l, struc
 
     r->ops->linear3_forward(r->dev, &l->qkv, x, &weights, &biases, r->rows, r->hidden, r->hidden);
     r->ops->attention_forward(r->dev, &a, p, l->context, r->pass->training ? l->lse : WK_NONE,
-                              &l->qkv);
+                              r->pass->training ? l->mask : WK_NONE, &l->qkv);
     dense_forward(r, l->attention_sum, l->context, ATTENTION_DENSE, r->hidden, r->hidden);
     r->ops->norm_forward(r->dev, l->middle, l->attention_saved, l->attention_sum, x,
                          value(r, ATTENTION_NORM), value(r, ATTENTION_NORM + 1), p, r->hidden, EPS,
@@ -519,7 +530,8 @@ static void layer_backward(const struct run *r, int index, struct layer *l, stru
     /* what GELU's gradient no longer needs holds the context's */
     dense_backward(r, false, b->d_wide, b->d_dense, l->context, ATTENTION_DENSE, r->hidden,
                    r->hidden);
-    r->ops->attention_backward(r->dev, &a, p, &b->d_qkv, b->d_wide, l->context, l->lse, &l->qkv);
+    r->ops->attention_backward(r->dev, &a, p, &b->d_qkv, b->d_wide, l->context, l->lse, l->mask,
+                               &l->qkv);
     r->ops->linear3_backward(r->dev, b->d_x, &d_weights, &d_biases, &b->d_qkv, x, &weights, r->rows,
                              r->hidden, r->hidden);
 }

@@ -157,7 +157,7 @@ static int ddp_update(struct wk_strategy *s, double lr, struct hg_err *err)
             convert(s, wk_span_part(d->replica.gradients, b->first, b->n),
                     wk_span_part(d->copies, b->first, b->n));
         if (!s->control.data)
-            wk_replica_update_some(&d->replica, s, lr, b->ready, b->end, b->first);
+            wk_replica_update_some(&d->replica, s, lr, s->updates, b->ready, b->end, b->first);
     }
     if (s->control.data)
         wk_replica_update(&d->replica, s, lr);

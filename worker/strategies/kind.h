@@ -75,9 +75,10 @@ struct wk_strategy {
     long updates;          /* optimizer steps that were taken, also before a checkpoint */
     bool partial;          /* more passes follow before the update: gradients wait */
     double share;          /* of every pass's loss, in addition to the pass's own; 1 */
-    bool training;         /* the passes are those of a step, else of an evaluation */
-    struct wk_work work;   /* of this process */
-    size_t grain;          /* the device's */
+    double lr;     /* of the update behind the passes, where it is known before them; else 0 */
+    bool training; /* the passes are those of a step, else of an evaluation */
+    struct wk_work work; /* of this process */
+    size_t grain;        /* the device's */
     /* With a grain: which elements do not decay, see wk_strategy_spare; absent: all decay alike. */
     struct wk_span spared;
     void *own; /* of the kind */

@@ -66,10 +66,10 @@ int wk_replica_round(struct wk_strategy *s, struct hg_err *err)
 }
 
 /* Neighbours that decay alike at a time, or all that s->spared tells apart. */
-void wk_replica_update_some(const struct wk_replica *r, struct wk_strategy *s, double lr, int ready,
-                            int end, size_t at)
+void wk_replica_update_some(const struct wk_replica *r, struct wk_strategy *s, double lr, long step,
+                            int ready, int end, size_t at)
 {
-    struct wk_update u = { .lr = lr, .step = s->updates, .control = s->control };
+    struct wk_update u = { .lr = lr, .step = step, .control = s->control };
     size_t n;
 
     for (int i = ready; i < end; at += n) {
@@ -100,7 +100,7 @@ void wk_replica_update(const struct wk_replica *r, struct wk_strategy *s, double
         s->dev->backend->square_sum(s->dev, r->norm, r->gradients);
         wk_strategy_control(s, r->norm);
     }
-    wk_replica_update_some(r, s, lr, 0, s->model->n_params, 0);
+    wk_replica_update_some(r, s, lr, s->updates, 0, s->model->n_params, 0);
 }
 
 void wk_replica_state(const struct wk_strategy_shape *shape, double mem_bytes[WK_MEM_CLASSES])

@@ -24,10 +24,10 @@ void wk_replica_clear(const struct wk_replica *r, struct wk_strategy *s);
 /* wk_strategy_ops.round where s->own begins with a replica. */
 int wk_replica_round(struct wk_strategy *s, struct hg_err *err);
 void wk_replica_update(const struct wk_replica *r, struct wk_strategy *s, double lr);
-/* A part of it, as soon as its gradients are there: the parameters that become ready as number `ready` up to `end`, which begin at element
- * `at`. Not where there is a control: that needs the norm of all gradients first. */
-void wk_replica_update_some(const struct wk_replica *r, struct wk_strategy *s, double lr, int ready,
-                            int end, size_t at);
+/* A part of update number `step`, as soon as its gradients are there: the parameters that become ready as number `ready` up to `end`, which
+ * begin at element `at`. Not where there is a control: that needs the norm of all gradients first. */
+void wk_replica_update_some(const struct wk_replica *r, struct wk_strategy *s, double lr, long step,
+                            int ready, int end, size_t at);
 /* wk_strategy_ops.state of a whole copy. */
 void wk_replica_state(const struct wk_strategy_shape *shape, double mem_bytes[WK_MEM_CLASSES]);
 

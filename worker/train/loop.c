@@ -265,6 +265,7 @@ static int train_step(struct wk_train *t, int step, double lr, struct hg_err *er
     int first = step_first(t, step);
 
     wk_comm_phase(t->comm, WK_PHASE_STEP, t->steps_done + 1);
+    t->strategy->lr = lr;
     if (step_end(t, step) - first == 1) {
         if (train_recorded(t, first, lr, err) < 0)
             return -1;

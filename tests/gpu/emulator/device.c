@@ -139,6 +139,18 @@ int wk_cuda_times(struct wk_dev *dev, struct wk_lap *laps, int most)
     return 0;
 }
 
+bool wk_cuda_aside(struct wk_dev *dev, bool on)
+{
+    (void)dev;
+    (void)on;
+    return true;
+}
+
+void wk_cuda_join(struct wk_dev *dev)
+{
+    (void)dev;
+}
+
 int wk_cuda_sync(struct wk_dev *dev, struct hg_err *err)
 {
     if (dev->error.code == HG_E_NONE)

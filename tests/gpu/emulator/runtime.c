@@ -13,8 +13,8 @@
  *       EMU_OPEN=CODE        what the first use of the device gives    EMU_FAIL=CODE@N what work gives from number N on
  *       EMU_CAPTURE=CODE@N   what ends a capture before work N of it (0: it does not begin)
  *
- * EMU_TELL=FILE gets a line when the program ends: times that the host waited until nothing was left to do, works, NCCL's launches, launches over flat
- * buffers that took the wide and the narrow path, graphs launched. Times of events are those of this machine and mean nothing. */
+ * EMU_TELL=FILE gets a line when the program ends: times that the host waited until nothing was left to do, works, NCCL's launches, works of other
+ * streams than the first, launches over flat buffers that took the wide and the narrow path, graphs launched. Times of events are those of this machine and mean nothing. */
 #include "gpu/emulator/runtime.h"
 
 #include <cuda_runtime_api.h>
@@ -49,6 +49,7 @@ struct capture {
 struct CUstream_st {
     struct work *first, **end;
     int device;
+    int number; /* in the order of their creation */
     struct capture *capture;
     long seen
         [STREAMS]; /* of each stream of the capture, the work that comes before what is next here */
@@ -89,6 +90,7 @@ static _Thread_local enum cudaStreamCaptureMode mode = cudaStreamCaptureModeGlob
 static _Thread_local int device; /* of this thread */
 static _Thread_local cudaError_t last_error;
 static _Atomic long works;
+static _Atomic int streams;
 static _Atomic int sticky; /* a device that has failed says so at every call */
 
 static cudaError_t say(cudaError_t code)
@@ -186,7 +188,7 @@ static void drain_until(struct CUstream_st *s, const struct CUevent_st *event, l
 
 /* ---- What happened ---- */
 
-static _Atomic long waits, graphs, collectives;
+static _Atomic long waits, graphs, collectives, asides;
 
 void emu_collective(void)
 {
@@ -199,8 +201,9 @@ __attribute__((destructor)) static void tell(void)
     FILE *f = path ? fopen(path, "w") : NULL;
 
     if (f) {
-        fprintf(f, "waits %ld works %ld collectives %ld wide %ld narrow %ld graphs %ld\n", waits,
-                works, collectives, emu_flat(1), emu_flat(0), graphs);
+        fprintf(f,
+                "waits %ld works %ld collectives %ld asides %ld wide %ld narrow %ld graphs %ld\n",
+                waits, works, collectives, asides, emu_flat(1), emu_flat(0), graphs);
         fclose(f);
     }
 }
@@ -228,6 +231,7 @@ int emu_stream_launch(void *stream, int (*run)(void *), void *job, void (*end)(v
             end(job);
         return (int)say((cudaError_t)refused);
     }
+    asides += s->number > 0;
     w = work_make(run, job, end);
     if (!s->capture) {
         append(s, w);
@@ -251,6 +255,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
         return say(cudaErrorMemoryAllocation);
     (*stream)->end = &(*stream)->first;
     (*stream)->device = device;
+    (*stream)->number = streams++;
     return cudaSuccess;
 }
 

@@ -101,12 +101,13 @@ static void head_forward(const struct head *h, const struct wk_qkv *in, wk_real 
 
 static void cpu_attention_forward(struct wk_dev *dev, const struct wk_attention *a,
                                   const struct wk_packing *p, struct wk_span out,
-                                  struct wk_span lse, const struct wk_qkv *in)
+                                  struct wk_span lse, struct wk_span mask, const struct wk_qkv *in)
 {
     struct cpu *c = cpu_of(dev);
     size_t each = wk_cpu_attention_scratch(p->longest);
     wk_real *scratch = wk_cpu_scratch(c, each * dev->threads);
 
+    (void)mask;
 #pragma omp parallel for num_threads(dev->threads) schedule(dynamic)
     for (int task = 0; task < p->sequences * a->heads; task++) {
         struct head h = head_of(c, a, p, task, scratch + each * omp_get_thread_num());
@@ -165,12 +166,13 @@ static void head_backward(const struct head *h, const struct wk_qkv *in, const s
 static void cpu_attention_backward(struct wk_dev *dev, const struct wk_attention *a,
                                    const struct wk_packing *p, const struct wk_qkv *d_in,
                                    struct wk_span d_out, struct wk_span out, struct wk_span lse,
-                                   const struct wk_qkv *in)
+                                   struct wk_span mask, const struct wk_qkv *in)
 {
     struct cpu *c = cpu_of(dev);
     size_t each = wk_cpu_attention_scratch(p->longest);
     wk_real *scratch = wk_cpu_scratch(c, each * dev->threads);
 
+    (void)mask;
     (void)out; /* its dot products with d_out are computed again with the probabilities */
 #pragma omp parallel for num_threads(dev->threads) schedule(dynamic)
     for (int task = 0; task < p->sequences * a->heads; task++) {

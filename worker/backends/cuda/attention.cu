@@ -207,14 +207,26 @@ static __device__ __forceinline__ bool kept(const uint32_t row[4], int n, int t,
     return row[n / 2] >> (n % 2 * 16 + t / 2 * 8 + t % 2 * 2 + odd) & 1;
 }
 
-static __device__ __forceinline__ void read_mask(uint32_t row[4], const uint8_t *mask, int index)
+static __device__ __forceinline__ void read_mask(uint32_t row[4], const uint8_t *mask)
 {
-    uint4 raw = *(const uint4 *)(mask + index * (WK_KEY_TILE / 4));
+    uint4 raw = *(const uint4 *)mask;
 
     row[0] = raw.x;
     row[1] = raw.y;
     row[2] = raw.z;
     row[3] = raw.w;
+}
+
+/* Where this lane keeps a query's mask for backward; NULL: it does not. Of the four lanes that have a row, the first does. */
+static __device__ __forceinline__ uint8_t *mask_kept_at(const struct wk_attention_job &j,
+                                                        const struct wk_head &h, int query)
+{
+    return j.mask && threadIdx.x % 4 == 0 && query < h.queries ? wk_mask_at(j, h, query) : NULL;
+}
+
+static __device__ __forceinline__ void keep_mask(uint8_t *to, const uint32_t row[4])
+{
+    *(uint4 *)to = make_uint4(row[0], row[1], row[2], row[3]);
 }
 
 /* Blocks that a multiprocessor is to hold at once: as many as shared memory lets in (on sm_75 that is one). */
@@ -233,7 +245,7 @@ template <typename T, int D> static __device__ constexpr int stages()
     return D * sizeof(T) == 128 ? 2 : 1;
 }
 
-/* Shared memory of a kernel that streams keys and values: tiles, mask. */
+/* Shared memory of a kernel that streams keys and values: tiles, and forward's mask. */
 template <typename T, int D> struct stream_tiles {
     T k[OWN * wk_ld<T, D>()], v[OWN * wk_ld<T, D>()];
 };
@@ -323,6 +335,8 @@ static __global__ void __launch_bounds__(THREADS, blocks<T, D>())
     uint32_t q[D / depth<T>()][4];
     float sum[D / 8][4] = { { 0 } };
     struct running r = { { -INFINITY, -INFINITY }, { 0, 0 } };
+    uint8_t *mask_low = mask_kept_at(j, h, query + own + g);
+    uint8_t *mask_high = mask_kept_at(j, h, query + own + g + 8);
 
     if (query >= h.queries)
         return;
@@ -358,8 +372,12 @@ static __global__ void __launch_bounds__(THREADS, blocks<T, D>())
         if (j.drop.limit) {
             uint32_t low[4], high[4];
 
-            read_mask(low, room->mask, own + g);
-            read_mask(high, room->mask, own + g + 8);
+            read_mask(low, room->mask + (own + g) * (WK_KEY_TILE / 4));
+            read_mask(high, room->mask + (own + g + 8) * (WK_KEY_TILE / 4));
+            if (mask_low)
+                keep_mask(mask_low + key / 4, low);
+            if (mask_high)
+                keep_mask(mask_high + key / 4, high);
 #pragma unroll
             for (int n = 0; n < N; n++)
 #pragma unroll
@@ -392,7 +410,7 @@ static __global__ void __launch_bounds__(THREADS, blocks<T, D>())
                     r.top[half] * j.scale + logf(r.sum[half]);
 }
 
-/* ---- Backward for d_q, and delta and the mask for the other kernel ---- */
+/* ---- Backward for d_q, and delta for the other kernel ---- */
 
 /* delta of a warp's rows: lanes 2 r and 2 r + 1 do row r. Returns those of rows g and g + 8. */
 template <typename T>
@@ -424,16 +442,6 @@ static __device__ __forceinline__ float2 delta_of(const struct wk_attention_job 
         j.delta[(size_t)(h.first + row) * j.heads + h.index] = sum;
     return make_float2(__shfl_sync(WK_ALL_LANES, sum, 2 * g),
                        __shfl_sync(WK_ALL_LANES, sum, 2 * g + 16));
-}
-
-/* A row of a mask's tile, for d_k's kernel. */
-static __device__ __forceinline__ void keep_mask(const struct wk_attention_job &j,
-                                                 const struct wk_head &h, int query, int key,
-                                                 const uint32_t row[4])
-{
-    if (query < h.queries)
-        *(uint4 *)(j.mask + ((size_t)h.index * j.p.rows + h.first + query) * j.fours + key / 4) =
-            make_uint4(row[0], row[1], row[2], row[3]);
 }
 
 /* The logarithm of a row's sum, base 2; of rows that do not exist one that makes all probabilities 0. */
@@ -497,18 +505,12 @@ static __global__ void __launch_bounds__(THREADS, blocks<T, D>())
         if (next < tiles)
             load_stream(&room->stage[next % STAGES], j, h, in, next * WK_KEY_TILE);
         wk_copy_commit();
-        if (j.drop.limit)
-            wk_mask_tile<OWN, WK_KEY_TILE, THREADS, false>(room->mask, j, h, query, key);
+        if (j.drop.limit && query + own + g < h.queries)
+            read_mask(low, wk_mask_at(j, h, query + own + g) + key / 4);
+        if (j.drop.limit && query + own + g + 8 < h.queries)
+            read_mask(high, wk_mask_at(j, h, query + own + g + 8) + key / 4);
         wk_copy_wait<STAGES - 1>();
         __syncthreads();
-        if (j.drop.limit) {
-            read_mask(low, room->mask, own + g);
-            read_mask(high, room->mask, own + g + 8);
-            if (t == 0) {
-                keep_mask(j, h, query + own + g, key, low);
-                keep_mask(j, h, query + own + g + 8, key, high);
-            }
-        }
 #pragma unroll
         for (int part = 0; part < WK_KEY_TILE / 8; part += N) {
             float p[N][4], d_p[N][4];
@@ -735,6 +737,16 @@ int wk_attention_backward<float>(wk_stream s, const struct wk_attention_job &j,
                                  const struct wk_attention_in<float> &in, float *d_q, float *d_k,
                                  float *d_v);
 
+static int mask_fours(int longest)
+{
+    return (longest + WK_KEY_TILE - 1) / WK_KEY_TILE * (WK_KEY_TILE / 4);
+}
+
+size_t wk_cuda_attention_mask(int heads, int rows, int longest)
+{
+    return (size_t)heads * (size_t)rows * (size_t)mask_fours(longest);
+}
+
 static struct wk_attention_job job_of(enum wk_cuda_type t, const struct wk_cuda_attention *a,
                                       const struct wk_cuda_packing *p)
 {
@@ -752,7 +764,7 @@ static struct wk_attention_job job_of(enum wk_cuda_type t, const struct wk_cuda_
     if (!(a->drop > 0))
         j.drop.limit = 0;
     j.wide = a->size % 8 == 0 && a->stride % chunk == 0 && a->d_stride % chunk == 0;
-    j.fours = (p->longest + WK_KEY_TILE - 1) / WK_KEY_TILE * (WK_KEY_TILE / 4);
+    j.fours = mask_fours(p->longest);
     return j;
 }
 
@@ -770,22 +782,13 @@ static bool aligned(const void *a, const void *b, const void *c, const void *d)
     return (((uintptr_t)a | (uintptr_t)b | (uintptr_t)c | (uintptr_t)d) & 15) == 0;
 }
 
-size_t wk_cuda_attention_forward_scratch(enum wk_cuda_type t, const struct wk_cuda_attention *a,
-                                         const struct wk_cuda_packing *p)
-{
-    (void)t;
-    (void)a;
-    (void)p;
-    return 0;
-}
-
 int wk_cuda_attention_forward(wk_stream s, enum wk_cuda_type t, const struct wk_cuda_attention *a,
-                              const struct wk_cuda_packing *p, void *out, float *lse, const void *q,
-                              const void *k, const void *v, void *scratch)
+                              const struct wk_cuda_packing *p, void *out, float *lse, uint8_t *mask,
+                              const void *q, const void *k, const void *v)
 {
     struct wk_attention_job j = job_of(t, a, p);
 
-    (void)scratch;
+    j.mask = mask;
     if (a->size < 1 || a->size > 128)
         return cudaErrorInvalidValue;
     j.wide = j.wide && aligned(out, q, k, v);
@@ -801,30 +804,23 @@ int wk_cuda_attention_forward(wk_stream s, enum wk_cuda_type t, const struct wk_
     });
 }
 
-static size_t delta_bytes(const struct wk_attention_job &j)
+size_t wk_cuda_attention_backward_scratch(int heads, int rows)
 {
-    return ((size_t)j.p.rows * j.heads * sizeof(float) + 255) / 256 * 256;
-}
-
-size_t wk_cuda_attention_backward_scratch(enum wk_cuda_type t, const struct wk_cuda_attention *a,
-                                          const struct wk_cuda_packing *p)
-{
-    struct wk_attention_job j = job_of(t, a, p);
-
-    return delta_bytes(j) + (j.drop.limit ? (size_t)j.heads * p->rows * j.fours : 0);
+    return (size_t)rows * (size_t)heads * sizeof(float);
 }
 
 int wk_cuda_attention_backward(wk_stream s, enum wk_cuda_type t, const struct wk_cuda_attention *a,
                                const struct wk_cuda_packing *p, void *d_q, void *d_k, void *d_v,
-                               const void *d_out, const void *out, const float *lse, const void *q,
-                               const void *k, const void *v, void *scratch)
+                               const void *d_out, const void *out, const float *lse,
+                               const uint8_t *mask, const void *q, const void *k, const void *v,
+                               void *scratch)
 {
     struct wk_attention_job j = job_of(t, a, p);
 
-    if (a->size < 1 || a->size > 128)
+    if (a->size < 1 || a->size > 128 || (j.drop.limit && !mask))
         return cudaErrorInvalidValue;
     j.delta = (float *)scratch;
-    j.mask = j.drop.limit ? (uint8_t *)scratch + delta_bytes(j) : NULL;
+    j.mask = (uint8_t *)mask;
     j.wide = j.wide && aligned(q, k, v, d_out) && aligned(d_q, d_k, d_v, out);
     return with_products(t, a, [&](auto zero) {
         typedef decltype(zero) T;

@@ -23,10 +23,10 @@ struct wk_attention_job {
     struct wk_drop drop; /* limit 0: none */
     struct wk_draw draw;
     bool wide; /* rows can be read 16 bytes at a time */
-    /* (heads, rows, fours): four keys' keep bits a byte, from d_q's kernel to that of d_k; NULL without dropout. */
+    /* (heads, rows, fours): four keys' keep bits a byte, which forward makes and backward reads; NULL where there is no backward. */
     uint8_t *mask;
     int fours;    /* bytes of a row: a multiple of 16 */
-    float *delta; /* (rows, heads): likewise */
+    float *delta; /* (rows, heads), from d_q's kernel to that of d_k */
 };
 
 /* One head of one sequence. */
@@ -119,10 +119,17 @@ static __device__ __forceinline__ void wk_clear_fill(const struct wk_attention_j
                                   begin, end, j.size);
 }
 
+/* Where the mask of a query begins. */
+static __device__ __forceinline__ uint8_t *wk_mask_at(const struct wk_attention_job &j,
+                                                      const struct wk_head &h, int query)
+{
+    return j.mask + ((size_t)h.index * j.p.rows + h.first + query) * j.fours;
+}
+
 /* ---- Dropout: keep bits of ROWS queries and KEYS keys, a byte for four keys. An element's number counts a query's keys in fours, as
  * many as a sequence can ever need. ---- */
 
-/* A thread keeps its four keys and goes down the rows. STORE: also into j.mask. */
+/* A thread keeps its four keys and goes down the rows. STORE: also into j.mask, if there is one. */
 template <int ROWS, int KEYS, int THREADS, bool STORE>
 static __device__ __forceinline__ void wk_mask_tile(uint8_t *to, const struct wk_attention_job &j,
                                                     const struct wk_head &h, int query, int key)
@@ -144,13 +151,12 @@ static __device__ __forceinline__ void wk_mask_tile(uint8_t *to, const struct wk
         for (int k = 0; k < 4; k++)
             byte |= (uint32_t)(bits[k] >= j.drop.limit) << k;
         to[row * fours + four] = (uint8_t)byte;
-        if (STORE && query + row < h.queries)
-            j.mask[((size_t)h.index * j.p.rows + h.first + query + row) * j.fours + key / 4 +
-                   four] = (uint8_t)byte;
+        if (STORE && j.mask && query + row < h.queries)
+            wk_mask_at(j, h, query + row)[key / 4 + four] = (uint8_t)byte;
     }
 }
 
-/* The same from what d_q's kernel left. */
+/* The same from what forward left. */
 template <int ROWS, int KEYS, int THREADS>
 static __device__ __forceinline__ void wk_mask_read(uint8_t *to, const struct wk_attention_job &j,
                                                     const struct wk_head &h, int query, int key)
@@ -166,10 +172,7 @@ static __device__ __forceinline__ void wk_mask_read(uint8_t *to, const struct wk
         uint32_t word = 0;
 
         if (query + row < h.queries)
-            word =
-                *(const uint32_t *)(j.mask +
-                                    ((size_t)h.index * j.p.rows + h.first + query + row) * j.fours +
-                                    key / 4 + 4 * part);
+            word = *(const uint32_t *)(wk_mask_at(j, h, query + row) + key / 4 + 4 * part);
         ((uint32_t *)to)[i] = word;
     }
 }

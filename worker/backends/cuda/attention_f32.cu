@@ -210,7 +210,7 @@ static __global__ void __launch_bounds__(THREADS, 2)
         load<D, S::N>(room->stream[0], j, h, in.k, j.stride, key, h.keys);
         load<D, S::N>(room->stream[1], j, h, in.v, j.stride, key, h.keys);
         if (j.drop.limit)
-            wk_mask_tile<S::M, S::N, THREADS, false>(room->mask, j, h, query, key);
+            wk_mask_tile<S::M, S::N, THREADS, true>(room->mask, j, h, query, key);
         arrive();
         scores<D>(s, room->own[0], room->stream[0]);
 #pragma unroll
@@ -261,7 +261,7 @@ static __global__ void __launch_bounds__(THREADS, 2)
     }
 }
 
-/* ---- Backward for d_q, delta and the mask ---- */
+/* ---- Backward for d_q, and delta for the other kernel ---- */
 
 template <int D>
 static __global__ void __launch_bounds__(THREADS, 2)
@@ -303,7 +303,7 @@ static __global__ void __launch_bounds__(THREADS, 2)
         load<D, S::N>(room->stream[0], j, h, in.k, j.stride, key, h.keys);
         load<D, S::N>(room->stream[1], j, h, in.v, j.stride, key, h.keys);
         if (j.drop.limit)
-            wk_mask_tile<S::M, S::N, THREADS, true>(room->mask, j, h, query, key);
+            wk_mask_read<S::M, S::N, THREADS>(room->mask, j, h, query, key);
         arrive();
         scores<D>(s, room->own[0], room->stream[0]);
         scores<D>(d_p, room->own[1], room->stream[1]);
@@ -327,23 +327,6 @@ static __global__ void __launch_bounds__(THREADS, 2)
 }
 
 /* ---- Backward for d_k and d_v: rows are keys, columns queries ---- */
-
-/* Keep bits of N queries for this block's M keys. */
-template <int D>
-static __device__ __forceinline__ void read_mask(uint8_t *to, const struct wk_attention_job &j,
-                                                 const struct wk_head &h, int query, int key)
-{
-    typedef shape<D> S;
-
-    for (int i = (int)threadIdx.x; i < S::N * S::M / 4; i += THREADS) {
-        int row = i / (S::M / 4), four = i % (S::M / 4);
-
-        to[i] = query + row < h.queries
-                    ? j.mask[((size_t)h.index * j.p.rows + h.first + query + row) * j.fours +
-                             key / 4 + four]
-                    : 0;
-    }
-}
 
 template <int D>
 static __global__ void __launch_bounds__(THREADS, 2)
@@ -379,7 +362,7 @@ static __global__ void __launch_bounds__(THREADS, 2)
             room->delta[threadIdx.x] = mine < h.queries ? j.delta[at] : 0.0f;
         }
         if (j.drop.limit)
-            read_mask<D>(room->mask, j, h, query, key);
+            wk_mask_read<S::N, S::M, THREADS>(room->mask, j, h, query, key);
         arrive();
         scores<D>(s, room->own[0], room->stream[0]);
         scores<D>(d_p, room->own[1], room->stream[1]);

@@ -201,38 +201,49 @@ template <> __device__ __forceinline__ float2 wk_unpack2<wk_bf16>(uint32_t pair)
     return make_float2(__uint_as_float(pair << 16), __uint_as_float(pair & 0xffff0000u));
 }
 
-/* Eight numbers: 16 bytes of the short types, two times that of float. p is aligned to 16. */
-template <typename T> static __device__ __forceinline__ void wk_load8(float v[8], const T *p)
+/* Eight numbers: 16 bytes of the short types, two times that of float. p is aligned to 16. As they are in memory they take half the registers
+ * of their values, if they are short. */
+template <typename T> struct wk_eight {
+    uint32_t word[2 * sizeof(T)];
+};
+
+template <typename T> static __device__ __forceinline__ wk_eight<T> wk_fetch8(const T *p)
 {
-    uint4 raw = *(const uint4 *)p;
-    uint32_t word[4] = { raw.x, raw.y, raw.z, raw.w };
+    wk_eight<T> e;
 
 #pragma unroll
-    for (int i = 0; i < 4; i++) {
-        float2 pair = wk_unpack2<T>(word[i]);
+    for (int i = 0; i < (int)sizeof(T) / 2; i++) {
+        uint4 raw = ((const uint4 *)p)[i];
 
-        v[2 * i] = pair.x;
-        v[2 * i + 1] = pair.y;
+        e.word[4 * i] = raw.x;
+        e.word[4 * i + 1] = raw.y;
+        e.word[4 * i + 2] = raw.z;
+        e.word[4 * i + 3] = raw.w;
+    }
+    return e;
+}
+
+template <typename T>
+static __device__ __forceinline__ void wk_values8(float v[8], const wk_eight<T> &e)
+{
+    if constexpr (sizeof(T) == 4) {
+#pragma unroll
+        for (int i = 0; i < 8; i++)
+            v[i] = __uint_as_float(e.word[i]);
+    } else {
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            float2 pair = wk_unpack2<T>(e.word[i]);
+
+            v[2 * i] = pair.x;
+            v[2 * i + 1] = pair.y;
+        }
     }
 }
 
-template <> __device__ __forceinline__ void wk_load8<float>(float v[8], const float *p)
+template <typename T> static __device__ __forceinline__ void wk_load8(float v[8], const T *p)
 {
-    float4 a = ((const float4 *)p)[0], b = ((const float4 *)p)[1];
-
-    v[0] = a.x;
-    v[1] = a.y;
-    v[2] = a.z;
-    v[3] = a.w;
-    v[4] = b.x;
-    v[5] = b.y;
-    v[6] = b.z;
-    v[7] = b.w;
-}
-
-template <> __device__ __forceinline__ void wk_load8<wk_tf32>(float v[8], const wk_tf32 *p)
-{
-    wk_load8<float>(v, (const float *)p);
+    wk_values8(v, wk_fetch8(p));
 }
 
 template <typename T> static __device__ __forceinline__ void wk_store8(T *p, const float v[8])

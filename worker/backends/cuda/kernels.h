@@ -161,19 +161,19 @@ struct wk_cuda_attention {
     double drop;
     struct wk_cuda_rng rng;
 };
-/* lse (rows, heads) may be NULL */
+/* Bytes of dropout's mask, aligned to 16 */
+size_t wk_cuda_attention_mask(int heads, int rows, int longest);
+/* lse (rows, heads) and mask may be NULL */
 int wk_cuda_attention_forward(wk_stream s, enum wk_cuda_type t, const struct wk_cuda_attention *a,
-                              const struct wk_cuda_packing *p, void *out, float *lse, const void *q,
-                              const void *k, const void *v, void *scratch);
-size_t wk_cuda_attention_forward_scratch(enum wk_cuda_type t, const struct wk_cuda_attention *a,
-                                         const struct wk_cuda_packing *p);
-/* out is what forward gave. */
+                              const struct wk_cuda_packing *p, void *out, float *lse, uint8_t *mask,
+                              const void *q, const void *k, const void *v);
+/* out, lse and mask are what forward gave. */
 int wk_cuda_attention_backward(wk_stream s, enum wk_cuda_type t, const struct wk_cuda_attention *a,
                                const struct wk_cuda_packing *p, void *d_q, void *d_k, void *d_v,
-                               const void *d_out, const void *out, const float *lse, const void *q,
-                               const void *k, const void *v, void *scratch);
-size_t wk_cuda_attention_backward_scratch(enum wk_cuda_type t, const struct wk_cuda_attention *a,
-                                          const struct wk_cuda_packing *p);
+                               const void *d_out, const void *out, const float *lse,
+                               const uint8_t *mask, const void *q, const void *k, const void *v,
+                               void *scratch);
+size_t wk_cuda_attention_backward_scratch(int heads, int rows);
 
 /* Logits (rows, 2) are float. d_logits of type t = weight times *scale (NULL: 1) times the gradient; may be NULL. */
 int wk_cuda_span_loss(wk_stream s, float *loss, enum wk_cuda_type t, void *d_logits,

@@ -531,35 +531,37 @@ static struct wk_cuda_attention attention_of(struct wk_cuda *c, const struct wk_
                                        .rng = rng_if(c, a->drop, a->rng) };
 }
 
+static size_t cuda_attention_mask(const struct wk_attention *a, int rows, int longest)
+{
+    return a->drop > 0 ? wk_cuda_attention_mask(a->heads, rows, longest) : 0;
+}
+
 static void cuda_attention_forward(struct wk_dev *dev, const struct wk_attention *attention,
                                    const struct wk_packing *packing, struct wk_span out,
-                                   struct wk_span lse, const struct wk_qkv *in)
+                                   struct wk_span lse, struct wk_span mask, const struct wk_qkv *in)
 {
     struct wk_cuda *c = wk_cuda_of(dev);
     struct wk_cuda_attention a = attention_of(c, attention);
     struct wk_cuda_packing p = packing_of(packing);
-    enum wk_cuda_type t = type_of(in->q);
-    void *scratch;
 
-    if (scratch_of(c, wk_cuda_attention_forward_scratch(t, &a, &p), &scratch))
-        LAUNCH(c, attention_forward, t, &a, &p, out.data, lse.data, in->q.data, in->k.data,
-               in->v.data, scratch);
+    LAUNCH(c, attention_forward, type_of(in->q), &a, &p, out.data, lse.data, mask.data, in->q.data,
+           in->k.data, in->v.data);
 }
 
 static void cuda_attention_backward(struct wk_dev *dev, const struct wk_attention *attention,
                                     const struct wk_packing *packing, const struct wk_qkv *d_in,
                                     struct wk_span d_out, struct wk_span out, struct wk_span lse,
-                                    const struct wk_qkv *in)
+                                    struct wk_span mask, const struct wk_qkv *in)
 {
     struct wk_cuda *c = wk_cuda_of(dev);
     struct wk_cuda_attention a = attention_of(c, attention);
     struct wk_cuda_packing p = packing_of(packing);
-    enum wk_cuda_type t = type_of(in->q);
     void *scratch;
 
-    if (scratch_of(c, wk_cuda_attention_backward_scratch(t, &a, &p), &scratch))
-        LAUNCH(c, attention_backward, t, &a, &p, d_in->q.data, d_in->k.data, d_in->v.data,
-               d_out.data, out.data, lse.data, in->q.data, in->k.data, in->v.data, scratch);
+    if (scratch_of(c, wk_cuda_attention_backward_scratch(a.heads, p.rows), &scratch))
+        LAUNCH(c, attention_backward, type_of(in->q), &a, &p, d_in->q.data, d_in->k.data,
+               d_in->v.data, d_out.data, out.data, lse.data, mask.data, in->q.data, in->k.data,
+               in->v.data, scratch);
 }
 
 static void cuda_span_loss(struct wk_dev *dev, struct wk_span loss, struct wk_span d_logits,
@@ -633,18 +635,11 @@ static size_t most(size_t a, size_t b)
 }
 
 /* Scratch of ops over a batch of so many rows; fewer rows can take more. */
-static size_t rows_scratch(struct wk_dev *dev, const struct wk_calls *m, int rows)
+static size_t rows_scratch(const struct wk_calls *m, int rows)
 {
     const struct wk_cuda_packing p = { .sequences = m->sequences,
                                        .rows = rows,
                                        .longest = m->longest };
-    const struct wk_cuda_attention a = { .heads = m->heads,
-                                         .size = m->size,
-                                         .stride = m->heads * m->size,
-                                         .d_stride = m->heads * m->size,
-                                         .tf32 = dev->precision == WK_TF32,
-                                         .drop = m->drop };
-    enum wk_cuda_type t = wk_cuda_type(dev->working);
     size_t n = most(wk_cuda_bias_backward_scratch(1, rows, m->wide), wk_cuda_nll_scratch(rows));
 
     if (!m->sequences)
@@ -653,11 +648,10 @@ static size_t rows_scratch(struct wk_dev *dev, const struct wk_calls *m, int row
     n = most(n, wk_cuda_norm_backward_scratch(&p, m->cols));
     n = most(n, wk_cuda_span_loss_scratch(&p));
     n = most(n, wk_cuda_embed_backward_scratch(&p, m->cols, m->embeddings, m->types));
-    n = most(n, wk_cuda_attention_forward_scratch(t, &a, &p));
-    return most(n, wk_cuda_attention_backward_scratch(t, &a, &p));
+    return most(n, wk_cuda_attention_backward_scratch(m->heads, rows));
 }
 
-static size_t all_scratch(struct wk_dev *dev, const struct wk_calls *m)
+static size_t all_scratch(const struct wk_calls *m)
 {
     struct wk_cuda_lstm l = lstm_of(&m->lstm);
     size_t n = wk_cuda_square_sum_scratch(m->squares);
@@ -665,18 +659,19 @@ static size_t all_scratch(struct wk_dev *dev, const struct wk_calls *m)
     if (l.batch)
         n = most(n, most(wk_cuda_lstm_forward_scratch(&l), wk_cuda_lstm_backward_scratch(&l)));
     for (int rows = 1; rows <= m->rows; rows++)
-        n = most(n, rows_scratch(dev, m, rows));
+        n = most(n, rows_scratch(m, rows));
     return n;
 }
 
 static size_t cuda_workspace(struct wk_dev *dev, const struct wk_calls *calls)
 {
-    return all_scratch(dev, calls) + WK_GEMM_WORKSPACE;
+    (void)dev;
+    return all_scratch(calls) + WK_GEMM_WORKSPACE;
 }
 
 static int cuda_reserve(struct wk_dev *dev, const struct wk_calls *calls, struct hg_err *err)
 {
-    size_t bytes = all_scratch(dev, calls);
+    size_t bytes = all_scratch(calls);
 
     if (wk_cuda_scratch(wk_cuda_of(dev), bytes) || bytes == 0)
         return 0;
@@ -706,7 +701,10 @@ const struct wk_backend wk_backend_cuda = {
     .step_end = wk_cuda_step_end,
     .mark = wk_cuda_mark,
     .times = wk_cuda_times,
+    .aside = wk_cuda_aside,
+    .join = wk_cuda_join,
     .lstm_state = cuda_lstm_state,
+    .attention_mask = cuda_attention_mask,
 #define OP(name, ...) .name = cuda_##name,
 #define OPTIONAL_OP(...)
 #include "backends/ops.def"

@@ -37,6 +37,8 @@ struct wk_cuda_own {
     cudaEvent_t marks[WK_MARKS];
     enum wk_mark mark_kinds[WK_MARKS];
     int first_mark, n_marks;
+    wk_stream main, aside;        /* the device's stream is one of them */
+    cudaEvent_t forked, joined;   /* when the second may begin, and what the first waits for */
     struct wk_op_times *op_times; /* NULL unless requested */
 };
 

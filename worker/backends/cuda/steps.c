@@ -19,11 +19,19 @@ int wk_cuda_steps_open(struct wk_cuda *c, struct hg_err *err)
     int code = 0;
 
     c->own->graphs.destroy = destroy;
+    c->own->main = c->stream;
     for (int i = 0; i < WK_MARKS && code == 0; i++)
         code = (int)cudaEventCreate(&c->own->marks[i]);
     if (code == 0)
+        code = (int)cudaEventCreateWithFlags(&c->own->forked, cudaEventDisableTiming);
+    if (code == 0)
+        code = (int)cudaEventCreateWithFlags(&c->own->joined, cudaEventDisableTiming);
+    if (code == 0)
+        code =
+            (int)cudaStreamCreateWithFlags((cudaStream_t *)&c->own->aside, cudaStreamNonBlocking);
+    if (code == 0)
         return 0;
-    return hg_err_set(err, HG_E_ENV, "no events on %s: %s", c->dev.name,
+    return hg_err_set(err, HG_E_ENV, "no events and streams on %s: %s", c->dev.name,
                       cudaGetErrorString((cudaError_t)code));
 }
 
@@ -33,6 +41,12 @@ void wk_cuda_steps_close(struct wk_cuda *c)
     for (int i = 0; i < WK_MARKS; i++)
         if (c->own->marks[i])
             cudaEventDestroy(c->own->marks[i]);
+    if (c->own->forked)
+        cudaEventDestroy(c->own->forked);
+    if (c->own->joined)
+        cudaEventDestroy(c->own->joined);
+    if (c->own->aside)
+        cudaStreamDestroy((cudaStream_t)c->own->aside);
 }
 
 /* ---- Graphs ---- */
@@ -182,4 +196,36 @@ int wk_cuda_times(struct wk_dev *dev, struct wk_lap *laps, int most)
     }
     cudaGetLastError(); /* "not ready" is not an error */
     return n;
+}
+
+/* ---- A second stream ---- */
+
+/* In a graph, too, it is a branch of its own: waiting for an event of the recorded stream takes the other into the recording. Op times are those of
+ * ops one after the other. */
+bool wk_cuda_aside(struct wk_dev *dev, bool on)
+{
+    struct wk_cuda *c = wk_cuda_of(dev);
+    struct wk_cuda_own *own = c->own;
+    int code;
+
+    if (own->op_times)
+        return false;
+    if (on) {
+        code = (int)cudaEventRecord(own->forked, (cudaStream_t)own->main);
+        if (code == 0)
+            code = (int)cudaStreamWaitEvent((cudaStream_t)own->aside, own->forked, 0);
+    } else {
+        code = (int)cudaEventRecord(own->joined, (cudaStream_t)own->aside);
+    }
+    c->stream = on ? own->aside : own->main;
+    wk_cuda_check(c, code, "a second stream");
+    return true;
+}
+
+void wk_cuda_join(struct wk_dev *dev)
+{
+    struct wk_cuda *c = wk_cuda_of(dev);
+    cudaStream_t stream = (cudaStream_t)c->own->main;
+
+    wk_cuda_check(c, (int)cudaStreamWaitEvent(stream, c->own->joined, 0), "a second stream");
 }

@@ -12,5 +12,7 @@ bool wk_cuda_step_begin(struct wk_dev *dev, const struct wk_step *step);
 bool wk_cuda_step_end(struct wk_dev *dev);
 void wk_cuda_mark(struct wk_dev *dev, enum wk_mark what);
 int wk_cuda_times(struct wk_dev *dev, struct wk_lap *laps, int most);
+bool wk_cuda_aside(struct wk_dev *dev, bool on);
+void wk_cuda_join(struct wk_dev *dev);
 
 #endif

@@ -743,33 +743,50 @@ static __global__ void __launch_bounds__(NORM_WARPS *WK_WARP)
     norm_backward_kernel(struct norm_gradients<T, W> n, struct norm_job j)
 {
     int lane = (int)threadIdx.x % WK_WARP;
-    float d_weight[PARTS][8] = { { 0 } }, d_bias[PARTS][8] = { { 0 } };
+    float d_weight[PARTS][8] = { { 0 } }, d_bias[PARTS][8] = { { 0 } }, weight[PARTS][8];
 
+#pragma unroll
+    for (int part = 0; part < PARTS; part++) {
+        int col = (part * WK_WARP + lane) * 8;
+
+        if (col < j.cols)
+            wk_load_part(weight[part], n.weight + col, 8, n.wide);
+    }
     for (int row = (int)blockIdx.x * NORM_WARPS + (int)threadIdx.x / WK_WARP; row < j.p.rows;
          row += (int)gridDim.x * NORM_WARPS) {
-        struct row_numbers numbers = row_numbers_of(j, row);
         size_t at = (size_t)row * j.cols;
-        float2 saved = *(const float2 *)(n.saved + 2 * (size_t)row);
-        float g[PARTS][8], xn[PARTS][8], g_sum = 0, g_xn_sum = 0;
+        wk_eight<T> d_y[PARTS], x[PARTS];
+        float g_sum = 0, g_xn_sum = 0;
 
+        /* all of the row is on its way before the first of it is waited for */
 #pragma unroll
         for (int part = 0; part < PARTS; part++) {
             int col = (part * WK_WARP + lane) * 8;
-            float weight[8];
 
-            if (col >= j.cols)
+            if (col < j.cols) {
+                d_y[part] = wk_fetch8(n.d_y + at + col);
+                x[part] = wk_fetch8(n.sum + at + col);
+            }
+        }
+        struct row_numbers numbers = row_numbers_of(j, row);
+        float2 saved = *(const float2 *)(n.saved + 2 * (size_t)row);
+
+#pragma unroll
+        for (int part = 0; part < PARTS; part++) {
+            float g[8], xn[8];
+
+            if ((part * WK_WARP + lane) * 8 >= j.cols)
                 continue;
-            wk_load8(g[part], n.d_y + at + col);
-            wk_load8(xn[part], n.sum + at + col);
-            wk_load_part(weight, n.weight + col, 8, n.wide);
+            wk_values8(g, d_y[part]);
+            wk_values8(xn, x[part]);
 #pragma unroll
             for (int i = 0; i < 8; i++) {
-                xn[part][i] = (xn[part][i] - saved.x) * saved.y;
-                d_weight[part][i] += g[part][i] * xn[part][i];
-                d_bias[part][i] += g[part][i];
-                g[part][i] *= weight[i];
-                g_sum += g[part][i];
-                g_xn_sum += g[part][i] * xn[part][i];
+                xn[i] = (xn[i] - saved.x) * saved.y;
+                d_weight[part][i] += g[i] * xn[i];
+                d_bias[part][i] += g[i];
+                g[i] *= weight[part][i];
+                g_sum += g[i];
+                g_xn_sum += g[i] * xn[i];
             }
         }
         g_sum = wk_warp_sum(g_sum) / (float)j.cols;
@@ -777,14 +794,18 @@ static __global__ void __launch_bounds__(NORM_WARPS *WK_WARP)
 #pragma unroll
         for (int part = 0; part < PARTS; part++) {
             int col = (part * WK_WARP + lane) * 8;
-            float mask[8];
+            float g[8], xn[8], mask[8];
 
             if (col >= j.cols)
                 continue;
+            wk_values8(g, d_y[part]);
+            wk_values8(xn, x[part]);
 #pragma unroll
-            for (int i = 0; i < 8; i++)
-                g[part][i] = saved.y * (g[part][i] - g_sum - xn[part][i] * g_xn_sum);
-            wk_store8(n.d_sum + at + col, g[part]);
+            for (int i = 0; i < 8; i++) {
+                xn[i] = (xn[i] - saved.x) * saved.y;
+                g[i] = saved.y * (g[i] * weight[part][i] - g_sum - xn[i] * g_xn_sum);
+            }
+            wk_store8(n.d_sum + at + col, g);
             if (!n.d_x)
                 continue;
             if (j.drop.limit) {
@@ -792,9 +813,9 @@ static __global__ void __launch_bounds__(NORM_WARPS *WK_WARP)
                          numbers.step);
 #pragma unroll
                 for (int i = 0; i < 8; i++)
-                    g[part][i] *= mask[i];
+                    g[i] *= mask[i];
             }
-            wk_store8(n.d_x + at + col, g[part]);
+            wk_store8(n.d_x + at + col, g);
         }
     }
     float *partial = n.partial + (size_t)blockIdx.x * 2 * j.cols;
