@@ -70,13 +70,22 @@ def squad_metrics(model, squad, config, vocab, v2, threshold):
     return [found[e.qas_id] for e in examples]
 
 
+def only(squad, ids):
+    """The same, with these questions."""
+    for article in squad["data"]:
+        for paragraph in article["paragraphs"]:
+            paragraph["qas"] = [qa for qa in paragraph["qas"] if qa["id"] in ids]
+    return squad
+
+
 def main():
     config, checkpoint, vocab, squad, predictions = sys.argv[1:6]
-    config, squad, predictions = load_json(config), load_json(squad), load_json(predictions)
+    config, predictions = load_json(config), load_json(predictions)
+    squad = only(load_json(squad), predictions)
     v2 = any(not answers for *_, answers in questions(squad))
     post = squad_metrics if config.get("windows") == "advance" else run_qa
     theirs = post(load_model(checkpoint), squad, config, vocab, v2, float(sys.argv[6]) if len(sys.argv) > 6 else 0.0)
-    rows = [(id_, predictions[id_], answer) for (id_, *_), answer in zip(questions(squad), theirs) if id_ in predictions]
+    rows = [(id_, predictions[id_], answer) for (id_, *_), answer in zip(questions(squad), theirs)]
     differ = [row for row in rows if row[1] != row[2]]
     spaces = sum("".join(a.split()) == "".join(b.split()) for _, a, b in differ)
     print(json.dumps({"questions": len(rows), "empty": sum(not r[1] for r in rows), "differ": len(differ), "by_spaces": spaces, "which": differ}, ensure_ascii=False))
