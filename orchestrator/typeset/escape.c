@@ -154,11 +154,12 @@ static bool is_misread(const struct hg_style *style, const char *text)
                                          "<NA>", "true", "false", "True", "False", "TRUE", "FALSE",
                                          "T",    "F",    "-nan",  "#NA",  NULL };
     char *copy, *end;
+    const char *comma = style->comma ? strchr(text, ',') : NULL;
     bool misread = (strtod(text, &end), *text && !*end);
 
-    if (style->comma && (end = strchr(text, ','))) {
+    if (comma) {
         copy = hg_strdup(text);
-        copy[end - text] = '.';
+        copy[comma - text] = '.';
         misread = (strtod(copy, &end), !*end);
         free(copy);
     }

@@ -16,21 +16,24 @@ rest_lacks() {
 }
 
 # rest_start AUTH [accounts]: a slurmrestd for $SLURM_CONF on the socket $REST_SOCKET. In a box it runs as SlurmUser, which it
-# refuses elsewhere. 22.05 dies where it is to speak of accounts that there are none of.
+# refuses elsewhere; since 25.11 there too, so root starts it as somebody else. 22.05 dies where it is to speak of accounts that there
+# are none of.
 rest_start() {
-    local PATH=$PATH:/usr/sbin:/sbin plugins
+    local PATH=$PATH:/usr/sbin:/sbin plugins=slurmctld${2:+,slurmdbd} as=(env SLURMRESTD_SECURITY=disable_user_check)
+    REST_DIR=$(mktemp -d /tmp/hg-rest.XXXXXX)
     case $(slurmrestd -V) in
     *' 22.05'*) plugins=openapi/v0.0.38${2:+,openapi/dbv0.0.38} ;;
-    *) plugins=slurmctld${2:+,slurmdbd} ;;
+    *' 25.11'* | *' 26.'*)
+        as=(setpriv --reuid=daemon --regid=daemon --clear-groups)
+        chown daemon "$REST_DIR"
+        ;;
     esac
-    REST_SOCKET=$BATS_FILE_TMPDIR/rest.sock
-    rm -f "$REST_SOCKET"
+    REST_SOCKET=$REST_DIR/sock
     local token=(-u SLURM_JWT) # it asks as itself
     [ "$1" != rest_auth/jwt ] || token=(SLURM_JWT=daemon) # with its clients' tokens
-    env "${token[@]}" SLURMRESTD_SECURITY=disable_user_check \
-        slurmrestd -a "$1" -s "$plugins" "unix:$REST_SOCKET" >"$BATS_FILE_TMPDIR/slurmrestd.log" 2>&1 </dev/null 3>&- &
+    env "${token[@]}" "${as[@]}" slurmrestd -a "$1" -s "$plugins" "unix:$REST_SOCKET" >"$BATS_FILE_TMPDIR/slurmrestd.log" 2>&1 </dev/null 3>&- &
     REST_PID=$!
-    export REST_SOCKET REST_PID
+    export REST_SOCKET REST_PID REST_DIR
     if ! box_wait 60 rest_is_up || ! kill -0 "$REST_PID"; then
         cat "$BATS_FILE_TMPDIR/slurmrestd.log"
         return 1
@@ -46,6 +49,7 @@ rest_stop() {
     [ -n "${REST_PID:-}" ] || return 0
     kill "$REST_PID" 2>/dev/null || true
     wait "$REST_PID" 2>/dev/null || true
+    rm -rf "$REST_DIR"
     REST_PID=
 }
 

@@ -140,11 +140,11 @@ void hg_agent_understood(void)
 }
 
 /* A controller closes the connection of a client whose protocol it does not know, and a message of another protocol
- * has a length that makes no sense. */
+ * has a length that makes no sense. libslurm 23.11 calls either UNEXPECTED. */
 static bool is_strange(int number)
 {
     return number == INSANE_LENGTH || number == ZERO_BYTES || number == INCOMPLETE ||
-           number == ZERO_BYTES_SENT;
+           number == ZERO_BYTES_SENT || number == UNEXPECTED;
 }
 
 static bool is_unfit(const struct hg_agent_call *call, int number)

@@ -123,13 +123,13 @@ static enum hg_err_code classify_status(const struct hg_agent_call *call, long s
     return status >= 200 && status < 300 ? HG_E_ENV : HG_E_AGAIN;
 }
 
-/* The answer's first words, unless they contain the token. */
+/* The answer's first line, unless it is a lone brace (of JSON on several lines) or the answer contains the token. */
 static void excerpt(const struct hg_http_answer *answer, const char *token, char out[static 80])
 {
     const char *text = hg_buf_str(&answer->body);
     size_t n = strcspn(text, "\r\n");
 
-    if (!*text || (token && strstr(text, token)))
+    if (n < 2 || (token && strstr(text, token)))
         out[0] = 0;
     else
         snprintf(out, 80, ": %.*s", (int)(n < 76 ? n : 76), text);
@@ -313,11 +313,13 @@ int hg_rest_get(struct hg_agent_call *call, enum hg_rest_area area, const char *
     number = hg_rest_errno(*answer, &text);
     if (number == EMPTY_RESULT || (!number && has_list(*answer, path)))
         return 0;
-    if (number)
+    if (number) {
         hg_rest_fail(call, number, text, what);
-    else
+    } else { /* 23.11 says no more of a token that slurmctld refuses */
         hg_err_set(&call->err, HG_E_ENV, "%s: %s does not answer like slurmrestd", what,
                    hg_rest.base);
+        hg_err_hint(&call->err, HINT_TOKEN);
+    }
     json_decref(*answer);
     *answer = NULL;
     return -1;

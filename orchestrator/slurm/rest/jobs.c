@@ -306,7 +306,8 @@ static int add_past(json_t *latest, const json_t *wanted, const json_t *job, str
     return rc;
 }
 
-/* v0.0.38 knows neither users nor runs before the last. */
+/* v0.0.38 knows neither users nor runs before the last. slurmrestd 23.11 finds no job at all where one of the two flags is set; without them it
+ * tells a job's last run, with its steps. */
 static void make_query(double since_s, char out[static 256])
 {
     char user[128];
@@ -315,7 +316,8 @@ static void make_query(double since_s, char out[static 256])
     our_name(user);
     if (hg_rest.plain)
         return;
-    n += snprintf(out + n, (size_t)(256 - n), "&show_duplicates=true&skip_steps=true");
+    if (strncmp(hg_rest.release, "23.11.", 6) != 0)
+        n += snprintf(out + n, (size_t)(256 - n), "&show_duplicates=true&skip_steps=true");
     if (*user && hg_text_is_name(user))
         snprintf(out + n, (size_t)(256 - n), "&users=%s", user);
 }

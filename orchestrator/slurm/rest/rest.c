@@ -205,7 +205,15 @@ static int judge(struct hg_agent_call *call, const json_t *answer, const char *w
     return hg_rest_fail(call, number, text, what);
 }
 
-static int op_cancel(struct hg_agent_call *call, long long job_id, const char *tasks)
+static int whole_arrays_only(struct hg_agent_call *call, const char *what, const char *command,
+                             long long job_id, const char *tasks)
+{
+    hg_err_set(&call->err, HG_E_REFUSED, "%s: slurmrestd (%s) supports whole arrays only", what,
+               hg_rest.api);
+    return hg_err_hint(&call->err, "%s \"%lld_[%s]\"", command, job_id, tasks);
+}
+
+static int cancel(struct hg_agent_call *call, long long job_id, const char *tasks)
 {
     char *id = hg_agent_name_tasks(job_id, tasks);
     char *path = hg_rest.kills_lists ? hg_strdup("/jobs/") : task_path(job_id, tasks);
@@ -220,6 +228,14 @@ static int op_cancel(struct hg_agent_call *call, long long job_id, const char *t
     free(path);
     free(id);
     return rc;
+}
+
+/* 23.11 cannot read a list of tasks, and cancels the whole array where one task is named without brackets. */
+static int op_cancel(struct hg_agent_call *call, long long job_id, const char *tasks)
+{
+    if (tasks && strncmp(hg_rest.release, "23.11.", 6) == 0)
+        return whole_arrays_only(call, "cancel", "scancel", job_id, tasks);
+    return cancel(call, job_id, tasks);
 }
 
 /* 22.05 calls every update of an array an error without a number, also when it was done. So look. */
@@ -263,12 +279,9 @@ static int op_hold(struct hg_agent_call *call, long long job_id, const char *tas
     char *path;
     int rc;
 
-    if (tasks && !hg_rest.plain) {
-        hg_err_set(&call->err, HG_E_REFUSED, "%s: slurmrestd (%s) supports whole arrays only", what,
-                   hg_rest.api);
-        return hg_err_hint(&call->err, "scontrol %s \"%lld_[%s]\"", held ? "uhold" : what, job_id,
-                           tasks);
-    }
+    if (tasks && !hg_rest.plain)
+        return whole_arrays_only(call, what, held ? "scontrol uhold" : "scontrol release", job_id,
+                                 tasks);
     path = task_path(job_id, tasks);
     rc = hg_rest_ask(call, "POST", HG_REST_SLURM, path, json_pack("{s:b}", "hold", held), &answer);
     if (rc == 0 && hg_rest.plain && hg_rest_errno(answer, &text) == -1)
