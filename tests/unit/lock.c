@@ -236,9 +236,12 @@ static void test_each_sign_of_a_thief_is_enough(void **state)
 {
     struct hg_lock *lock = hg_lock_take(dir, "mine", false, 0, NULL);
     struct hg_err err = HG_ERR_INIT;
+    struct stat st;
     char *path = hg_fs_join(dir, "lock.1"), *next = hg_fs_join(dir, "lock.2"), want[128];
 
     (void)state;
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0600);
     put("lock.2", "{}"); /* ours is still there */
     assert_int_equal(hg_lock_check(lock, &err), -1);
     snprintf(want, sizeof want, "%s was taken over by another process", dir);
