@@ -13,6 +13,8 @@
 #include "rundir/lock.h"
 
 static char dir[] = "/tmp/hg-lock-XXXXXX";
+static int
+    overtakers; /* so many calls of link(2) are followed by one of a process that takes a higher number and dies */
 
 static int make_dir(void **state)
 {
@@ -161,6 +163,45 @@ static void put_dead(const char *name, const char *nonce)
     put(name, text);
     free(text);
     json_decref(json);
+}
+
+/* The linker's --wrap: of the code under test, too. */
+int __real_link(const char *from, const char *to);
+int __wrap_link(const char *from, const char *to);
+
+int __wrap_link(const char *from, const char *to)
+{
+    int rc = __real_link(from, to);
+    const char *number = strrchr(to, '.') + 1;
+    char name[32];
+
+    if (rc == 0 && overtakers > 0) {
+        overtakers--;
+        snprintf(name, sizeof name, "lock.%d", atoi(number) + 1);
+        put_dead(name, "n");
+    }
+    return rc;
+}
+
+static void test_who_is_overtaken_while_he_takes_it_tries_again(void **state)
+{
+    char *path = hg_fs_join(dir, "lock.1");
+    struct hg_err err = HG_ERR_INIT;
+    struct hg_lock *lock;
+
+    (void)state;
+    overtakers = 2;
+    lock = hg_lock_take(dir, "slow", false, 0, NULL);
+    assert_non_null(lock);
+    assert_int_equal(hg_lock_number(lock), 5);
+    assert_false(hg_fs_exists(path));
+    assert_int_equal(hg_lock_check(lock, NULL), 0);
+    hg_lock_release(lock);
+    overtakers = 100000;
+    assert_null(hg_lock_take(dir, "slow", false, 0, &err));
+    overtakers = 0;
+    assert_non_null(strstr(err.text, ": too many processes try to take its lock"));
+    free(path);
 }
 
 static void assert_refused(const char *want)
@@ -361,6 +402,7 @@ int main(void)
         in_dir(test_a_holder_notices_that_it_was_robbed),
         in_dir(test_who_holds_it_is_said_as_far_as_it_is_known),
         in_dir(test_only_names_of_locks_count),
+        in_dir(test_who_is_overtaken_while_he_takes_it_tries_again),
         in_dir(test_each_sign_of_a_thief_is_enough),
         in_dir(test_a_folder_that_moved_is_told_from_a_thief),
         in_dir(test_of_twenty_processes_one_holds_it),
