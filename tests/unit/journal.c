@@ -181,6 +181,7 @@ static void test_two_writers_are_noticed(void **state)
     err = (struct hg_err)HG_ERR_INIT;
     assert_null(hg_journal_open(dir, 2, NULL, NULL, &err));
     assert_fails(-1, &err, "cannot write ", ": Is a directory");
+    assert_true(fcntl(STDIN_FILENO, F_GETFD) >= 0); /* nothing else was closed */
 }
 
 static void test_a_number_that_was_seen_opens_it_no_more(void **state)
@@ -201,6 +202,7 @@ static void test_a_number_that_was_seen_opens_it_no_more(void **state)
 static void test_a_torn_end_that_cannot_be_cut_off_is_no_beginning(void **state)
 {
     struct hg_err err = HG_ERR_INIT;
+    struct hg_journal *j;
 
     (void)state;
     setenv("HPCGRID_LOG", "error", 1);
@@ -210,9 +212,18 @@ static void test_a_torn_end_that_cannot_be_cut_off_is_no_beginning(void **state)
     assert_fails(-1, &err, "cannot repair ", ": Input/output error");
     assert_int_equal(size(), 8);
     cut_fails = false;
-    hg_journal_close(open_journal(1));
+    j = open_journal(1);
+    assert_false(hg_journal_state(j)->torn);
+    hg_journal_close(j);
     assert_int_equal(size(), 0);
     assert_int_equal(hg_fs_replace(path, "damaged\n", 8, 0600, NULL), 0);
+    assert_null(hg_journal_open(dir, 1, NULL, NULL, NULL));
+}
+
+static void test_a_name_that_is_not_on_the_disk_is_no_beginning(void **state)
+{
+    (void)state;
+    sync_fails = true;
     assert_null(hg_journal_open(dir, 1, NULL, NULL, NULL));
 }
 
@@ -239,6 +250,7 @@ int main(void)
         in_dir(test_two_writers_are_noticed),
         in_dir(test_a_number_that_was_seen_opens_it_no_more),
         in_dir(test_a_torn_end_that_cannot_be_cut_off_is_no_beginning),
+        in_dir(test_a_name_that_is_not_on_the_disk_is_no_beginning),
         in_dir(test_a_record_that_is_no_text_is_refused),
     };
 
