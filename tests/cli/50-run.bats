@@ -309,6 +309,9 @@ told() { jq -c 'select(.op == "hold") | [.job_id, .tasks, .held]' asked | sort -
     cp reports/m/001/events.jsonl good
     truncate -s -5 reports/m/001/events.jsonl
     [ "$(counts)" = '{"intended":4}' ] || [ "$(counts)" = '{"pending":4}' ]
+    run --separate-stderr "$hpcgrid" submit m.json
+    [ "$status" = 0 ]
+    [[ "$stderr" == *"/reports/m/001/events.jsonl: the last line was cut short and is dropped"* ]]
     sed '3s/intent/intemt/' good >reports/m/001/events.jsonl
     run --separate-stderr "$hpcgrid" status m --no-poll
     [ "$status" = 3 ]

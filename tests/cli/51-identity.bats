@@ -135,6 +135,7 @@ refused() {
 
 @test "what Slurm could not start while the folder was away is submitted again by the next driver, once" {
     "$hpcgrid" submit m.json >/dev/null
+    rmdir reports/m/001/logs
     table FAILED 53
     run --separate-stderr "$hpcgrid" status m --cells
     [[ "$output" == *"FAILED: Slurm could not open the job's output or working directory (its exit code 53): was the run's folder moved?"* ]]
@@ -145,6 +146,7 @@ refused() {
     echo "$stderr"
     [ "$status" = 1 ]
     [ "$(asked submit)" = 2 ]
+    [ -d reports/m/001/logs ]
     [ "$(jq -r 'select(.op == "submit") | .job.args[1]' "$ASKED" | sort -u)" = 1 ] # under the old claim
     [ "$(counts m)" = '{"failed":4}' ]
     [[ "$stderr" == *": failed: the job ended without a result (FAILED: Slurm could not open the job's output or working directory (its exit code 53): was the run's folder moved?)"* ]]

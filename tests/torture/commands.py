@@ -50,7 +50,7 @@ BAD = ("AddressSanitizer", "runtime error:", "LeakSanitizer", "Assertion", "Fata
 
 def read(path):
     try:
-        with open(path) as f:
+        with open(path, errors="replace") as f:
             return f.read()
     except FileNotFoundError:
         return ""

@@ -9,6 +9,14 @@ import argparse, json, os, random, subprocess, time
 BUILD = os.path.realpath(os.environ.get("HPCGRID_BUILD", "build/dev"))
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 HPCGRID = BUILD + "/orchestrator/hpcgrid"
+# On which "exactly once" rests: C files of orchestrator/ with the functions (None: all), for `coverage --branches` and `mutants`.
+CODE = {
+    "journal": {"rundir/journal.c": None, "rundir/events.c": None},
+    "lock": {"rundir/lock.c": None, "rundir/owner.c": None},
+    "claim": {"rundir/claim.c": None},
+    "quoting": {"base/text.c": ("hg_text_quote", "hg_text_quote_if_needed", "hg_text_control", "hg_text_escape", "hg_text_escape_lines"),
+                "plan/script.c": ("is_plain", "header", "header_extra", "load_modules")},
+}
 
 
 def above_0(kind):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sweeps on a real Slurm (`hpcgrid box`) while its daemons, nodes and jobs, and hpcgrid itself, fail at random; and what must hold when the
 faults have ended."""
-import collections, json, os, random, re, shutil, signal, subprocess, sys, tempfile, threading, time
+import collections, glob, json, os, random, re, shutil, signal, subprocess, sys, tempfile, threading, time
 
 import agents, commands, lab
 from lab import BUILD, HPCGRID, call
@@ -408,6 +408,10 @@ class Sweep:
         rc, out, err = self.hg("fsck", "r")
         if rc != 0:
             self.wrong(f"fsck: {rc} {out[-300:]}{err[-900:]}")
+        for path in [self.dir + "/log", *glob.glob(self.dir + "/reports/r/001/logs/*")]:
+            text = commands.read(path)
+            if any(word in text for word in commands.BAD):
+                self.wrong(f"{path}: {text[-1500:]}")
         if self.accounting:
             self.records(ok)
         left = [n for n in os.listdir(self.dir + "/reports/r/001") if re.match(r"lock|cancel|hold|release", n)]

@@ -55,6 +55,96 @@ static void test_control_characters_are_shown_not_sent(void **state)
     hg_buf_done(&out);
 }
 
+/* A code point from 0x80 to 0xffff. */
+static void put_utf8(uint32_t cp, char out[static 4])
+{
+    if (cp < 0x800)
+        snprintf(out, 4, "%c%c", (int)(0xc0 | cp >> 6), (int)(0x80 | (cp & 0x3f)));
+    else
+        snprintf(out, 4, "%c%c%c", (int)(0xe0 | cp >> 12), (int)(0x80 | (cp >> 6 & 0x3f)),
+                 (int)(0x80 | (cp & 0x3f)));
+}
+
+static void test_what_steers_a_terminal_is_known_to_the_code_point(void **state)
+{
+    static const struct {
+        uint32_t first, last;
+    } ranges[] = { { 0x80, 0x9f },     { 0x61c, 0x61c },   { 0x200e, 0x200f }, { 0x2028, 0x202e },
+                   { 0x2066, 0x2069 }, { 0xfeff, 0xfeff }, { 0xfffe, 0xffff } };
+    char text[4];
+
+    (void)state;
+    for (int c = 1; c < 256; c++) /* a byte above 0x7f is no UTF-8 by itself */
+        assert_int_equal(hg_text_control((char[]){ (char)c, '\0' }),
+                         c < 0x20 || (c >= 0x7f && c < 0xa0));
+    for (uint32_t cp = 0x80; cp <= 0xffff; cp++) {
+        bool steers = false;
+
+        for (size_t i = 0; i < N_OF(ranges); i++)
+            steers = steers || (cp >= ranges[i].first && cp <= ranges[i].last);
+        if (cp >= 0xd800 && cp < 0xe000) /* surrogates are no text */
+            continue;
+        put_utf8(cp, text);
+        assert_int_equal(hg_text_control(text), steers ? strlen(text) : 0);
+    }
+}
+
+static void test_escapes_end_where_the_text_ends(void **state)
+{
+    static const struct {
+        const char *text, *want;
+        size_t n;
+    } cases[] = {
+        { "ab\x1b", "ab", 2 },
+        { "\xc3\xa9", "\xc3", 1 },
+        { "\xe2\x80\xae", "\xe2", 1 },
+        { "a\xe2\x80\xae", "a\xe2", 2 },
+        { "ab\xe2\x80\xae", "ab\xe2", 3 },
+        { "\xe2\x80\xae", "\\u202e", 3 },
+        { "\xc4\x80\xc2\x80", "\xc4\x80\\x80", 4 },
+    };
+    struct hg_buf out = HG_BUF_INIT;
+
+    (void)state;
+    for (size_t i = 0; i < N_OF(cases); i++) {
+        hg_text_escape(cases[i].text, cases[i].n, &out);
+        assert_string_equal(hg_buf_str(&out), cases[i].want);
+        hg_buf_clear(&out);
+    }
+    hg_text_escape_lines("a\r\n", 2, &out); /* the newline is of the next piece */
+    assert_string_equal(hg_buf_str(&out), "a\n");
+    hg_buf_clear(&out);
+    hg_text_escape_lines("a\r\n", 3, &out);
+    assert_string_equal(hg_buf_str(&out), "a\n");
+    hg_buf_clear(&out);
+    hg_text_escape_lines("\r\n\rb", 4, &out);
+    assert_string_equal(hg_buf_str(&out), "\n\nb");
+    hg_buf_done(&out);
+}
+
+static void test_words_are_quoted_where_a_shell_needs_it(void **state)
+{
+    static const struct {
+        const char *word, *want;
+    } cases[] = {
+        { "", "''" },
+        { "a-z_0.9/,=:+@%Z", "a-z_0.9/,=:+@%Z" },
+        { "a b", "'a b'" },
+        { "$HOME", "'$HOME'" },
+        { "it's", "'it'\\''s'" },
+        { "a~", "'a~'" },
+    };
+    struct hg_buf out = HG_BUF_INIT;
+
+    (void)state;
+    for (size_t i = 0; i < N_OF(cases); i++) {
+        hg_text_quote_if_needed(cases[i].word, &out);
+        assert_string_equal(hg_buf_str(&out), cases[i].want);
+        hg_buf_clear(&out);
+    }
+    hg_buf_done(&out);
+}
+
 static void test_numbers_are_written_as_javascript_writes_them(void **state)
 {
     static const struct {
@@ -807,6 +897,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_first_error_wins_and_context_goes_in_front),
         cmocka_unit_test(test_control_characters_are_shown_not_sent),
+        cmocka_unit_test(test_what_steers_a_terminal_is_known_to_the_code_point),
+        cmocka_unit_test(test_escapes_end_where_the_text_ends),
+        cmocka_unit_test(test_words_are_quoted_where_a_shell_needs_it),
         cmocka_unit_test(test_numbers_are_written_as_javascript_writes_them),
         cmocka_unit_test(test_wall_times_that_can_be_read_two_ways_are_refused),
         cmocka_unit_test(test_durations_have_two_units_and_a_bound),

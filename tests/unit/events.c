@@ -374,6 +374,48 @@ static void test_a_deposed_writer_changes_nothing(void **state)
     hg_run_state_free(s);
 }
 
+static void test_records_are_kept_as_they_are(void **state)
+{
+    static const char *const texts[] = { "first", "second", "first", "" };
+    struct hg_journal *j = open_journal(1);
+    const struct hg_run_state *s = hg_journal_state(j);
+    const struct hg_submission *sub;
+
+    (void)state;
+    say(j, "plan", "{\"batches\":[2,6],\"spare\":[\"\",\"1,5\"]}");
+    assert_string_equal(state_of(j, 1, 1), "waiting");
+    assert_string_equal(state_of(j, 2, 1), "not_needed");
+    assert_string_equal(state_of(j, 2, 5), "not_needed");
+    assert_int_equal(s->counts[HG_CELL_UNNEEDED], 2);
+    say(j, "need", "{\"batch\":2,\"lines\":\"5\"}");
+    assert_string_equal(state_of(j, 2, 5), "waiting");
+    say(j, "intent",
+        "{\"submission\":1,\"claim\":1,\"batch\":2,\"offset\":2,\"tasks\":\"0-3\",\"key\":\"k\",\"request\":\"r\","
+        "\"running_max\":3,\"time_s\":60,\"until\":1234.5}");
+    say(j, "submitted", "{\"submission\":1,\"job\":17}");
+    sub = &s->submissions.items[0];
+    assert_int_equal(sub->job_id, 17);
+    assert_int_equal(sub->batch, 2);
+    assert_int_equal(sub->offset, 2);
+    assert_int_equal(sub->n_tasks, 4);
+    assert_int_equal(sub->running_max, 3);
+    assert_int_equal(sub->together, 1);
+    assert_true(sub->time_s == 60 && sub->until_s == 1234.5 && sub->t == 1000);
+    assert_string_equal(sub->key, "k");
+    assert_string_equal(sub->request, "r");
+    for (int i = 0; i < 4; i++) {
+        char members[128];
+
+        snprintf(members, sizeof members,
+                 "{\"submission\":1,\"tasks\":\"%d\",\"state\":\"PENDING\",\"text\":\"%s\"}", i,
+                 texts[i]);
+        say(j, "state", members);
+    }
+    for (uint32_t i = 0; i < 4; i++)
+        assert_string_equal(hg_run_text(s, hg_run_cell_find(s, 2, i + 2)), texts[i]);
+    hg_journal_close(j);
+}
+
 static void test_lines_behind_a_newer_lock_do_not_count(void **state)
 {
     char *path = journal_path();
@@ -445,6 +487,7 @@ int main(void)
         in_dir(test_torn_tail_is_cut_off_by_the_next_writer),
         in_dir(test_a_journal_is_followed_as_it_grows),
         in_dir(test_a_deposed_writer_changes_nothing),
+        in_dir(test_records_are_kept_as_they_are),
         in_dir(test_lines_behind_a_newer_lock_do_not_count),
         in_dir(test_a_run_of_10000_cells_loads_at_once),
     };

@@ -631,6 +631,36 @@ static void test_a_script_carries_the_whole_job_in_its_header(void **state)
     hg_plan_free(plan);
 }
 
+/* The whole script of the first batch, for this folder. */
+static void assert_script_has(const char *axes, const char *dir, const char *line)
+{
+    struct hg_plan *plan = plan_of(axes);
+    struct hg_buf script = HG_BUF_INIT;
+    struct hg_err err = HG_ERR_INIT;
+
+    assert_int_equal(hg_plan_script(plan, &plan->items[0], dir, &script, &err), 0);
+    assert_non_null(strstr(hg_buf_str(&script), line));
+    hg_buf_done(&script);
+    hg_plan_free(plan);
+}
+
+static void test_a_header_is_quoted_where_sbatch_needs_it(void **state)
+{
+    struct hg_plan *plan = plan_of(COMMAND "\"axes\":{\"time\":600}");
+    struct hg_buf script = HG_BUF_INIT;
+    struct hg_err err = HG_ERR_INIT;
+
+    (void)state;
+    assert_script_has(COMMAND "\"axes\":{\"time\":600}", "/r/\"a\\b",
+                      "#SBATCH --chdir=\"/r/\\\"a\\\\b\"\n");
+    assert_script_has(COMMAND "\"axes\":{\"time\":600}", "/r/a@b.c", "#SBATCH --chdir=/r/a@b.c\n");
+    assert_script_has(COMMAND "\"axes\":{\"time\":600,\"modules\":\"one/1\"}", "/r",
+                      "\nmodule load 'one/1' || {\n");
+    assert_int_equal(hg_plan_script(plan, &plan->items[0], "/r/\x7f", &script, &err), -1);
+    hg_buf_done(&script);
+    hg_plan_free(plan);
+}
+
 static void test_ten_thousand_cells_are_planned_at_once(void **state)
 {
     struct hg_matrix *m = load(
@@ -668,6 +698,7 @@ int main(void)
         cmocka_unit_test(test_a_plan_that_was_damaged_is_refused),
         cmocka_unit_test(test_words_are_quoted_so_that_a_shell_reads_them_back),
         cmocka_unit_test(test_a_script_carries_the_whole_job_in_its_header),
+        cmocka_unit_test(test_a_header_is_quoted_where_sbatch_needs_it),
         cmocka_unit_test(test_ten_thousand_cells_are_planned_at_once),
     };
 
