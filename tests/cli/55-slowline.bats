@@ -108,7 +108,8 @@ gr??er: na?ve
 
 # at_once LOCALE BAR RULE: at 200 x 60, behind the line and without it
 at_once() {
-    local page
+    local page ends=()
+    for i in {1..30}; do ends+=(End Home); done
     watch_slowly 200 60 "$1"
     await has "$(step 200 189)"
     same_lines "m/001  ...
@@ -123,8 +124,8 @@ $(for i in {160..200}; do step "$i" 189; done)
     first=$(bytes)
     # a page of the log is on its way for seconds; what is typed meanwhile is one more page, not sixty
     keys l
-    tmux -S "$socket" send-keys -N 60 Up
-    await bottom 140
+    keys "${ends[@]}"
+    await bottom 52
     page=$(screen | tail -n +2)
     [ "$(bytes)" -lt $((5 * first)) ]
     leave
@@ -132,8 +133,8 @@ $(for i in {160..200}; do step "$i" 189; done)
     terminal 200 60 "LC_ALL=$1 hpcgrid watch m"
     await has "$(step 200 189)"
     keys l
-    tmux -S "$socket" send-keys -N 60 Up
-    await bottom 140
+    keys "${ends[@]}"
+    await bottom 52
     diff <(echo "$page") <(screen | tail -n +2)
     leave
 }
