@@ -6,6 +6,7 @@
 bats_require_minimum_version 1.5.0
 load ../await
 load ../agent
+load ../screen
 
 # One run for all tests, in their order: the first ones leave it as it is.
 setup_file() {
@@ -32,36 +33,18 @@ END
 
 setup() {
     cd "$BATS_FILE_TMPDIR" || return 1
-    sockets=$((BATS_TEST_NUMBER * 10)) socket=none
+    screen_setup
 }
 
 teardown() {
     if [ -p poll ]; then mv poll fifo && mv answered poll && timeout 5 bash -c ': >fifo'; fi
-    [ -n "${BATS_TEST_COMPLETED:-}" ] || screen || true
-    tmux -S "$socket" kill-server 2>/dev/null || true
+    screen_teardown
     rm -f stty submit.sh
     nothing_left
 }
 
 # lines KIND: of the cells of a kind
 lines() { jq -r --arg kind "$1" 'select(.cell.kind == $kind) | input_line_number - 1' reports/m/001/batches/1.cells.jsonl; }
-# terminal WIDTH HEIGHT COMMAND: in a terminal of this size; "rc=" and its code follow
-terminal() {
-    socket=socket.$((++sockets)) # the server before may still be ending
-    # shellcheck disable=SC2016
-    tmux -u -S "$socket" -f /dev/null new-session -d -x "$1" -y "$2" bash --norc -c 'set -m; eval "$0"; echo "rc=$?"; stty -a >stty; read -r' "$3" 3>&-
-}
-keys() { tmux -S "$socket" send-keys -- "$@"; }
-words() { tmux -S "$socket" send-keys -l -- "$1"; }
-# The screen, less what is never the same: times and the numbers of requests
-screen() { tmux -S "$socket" capture-pane -p "$@" | sed -E '1s/  [0-9].*/  .../; s/([≈~]) .*/\1/'; }
-# shows TEXT: the whole screen
-shows() { screen >seen && diff <(printf '%s\n' "$1") seen >differs; }
-await_screen() { await shows "$1" || { cat differs; return 1; }; }
-same_lines() { [ "$(screen | grep .)" = "$1" ]; } # less empty ones
-has() { screen | grep -qF -- "$1"; }
-clean() { [ "$(tmux -S "$socket" display -p '#{alternate_on} #{cursor_flag} #{keypad_cursor_flag}')" = "0 1 0" ] && grep -q ' icanon' stty && grep -q ' echo ' stty; }
-
 @test "a matrix in 60 x 15, and larger, with the log of the cell under the cursor" {
     terminal 60 15 'LC_ALL=C.UTF-8 hpcgrid watch m'
     await_screen 'm/001  ...
