@@ -274,6 +274,31 @@ assert [sum(limit for _, limit in step.values()) <= 590 for step in run.STEPS.va
 END
 }
 
+@test "the comparison with PyTorch runs to its end, and keeps a ratio for every row" {
+    cat >worker.sh <<'END'
+#!/bin/sh
+case $1 in
+doctor) echo 'backend cuda: mock' ;;
+features) echo '{"ids": [1, 2, 3], "context": 1, "start": 1, "end": 2}' ;;
+train) echo '{"status": "ok", "samples_per_s": 100, "train_s": 4, "epoch_s": [3, 1, 1, 1], "precision": "bf16"}' >"$5" ;;
+esac
+END
+    mkdir -p peers/bin
+    cat >peers/bin/python <<'END'
+#!/bin/sh
+case $1 in
+-c) ;; # is PyTorch there?
+*/peaks.py) echo '{"bf16_flops": 1e15, "bytes_per_s": 4e12}' ;;
+*/pytorch*.py) echo 'a warning' && echo '{"samples_per_s": 50}' ;;
+esac
+END
+    chmod +x worker.sh peers/bin/python
+    run env HPCGRID_WORKER="$PWD/worker.sh" HPCGRID_PEERS="$PWD/peers" "$BATS_TEST_DIRNAME/run" --json gpu.json 2
+    [ "$status" -eq 0 ]
+    jq -se 'map(.peaks.bytes_per_s == 4e12 and (.seconds | keys == ["bench"]) and (.rows | length == 11
+        and all(.stage == "bench" and .verdict == "measured" and .figure == 100 and .ratio == 2))) == [true]' gpu.json
+}
+
 @test "the roofline of a step: bytes and arithmetic of its shapes, and what was measured beside" {
     echo '{"steps": 1, "ops": {"adamw": {"calls": 1, "seconds": 0.001}}}' >times.json
     run "$BATS_TEST_DIRNAME/../bench/gpu/roofline" --card h200 --batch 32 --times times.json
