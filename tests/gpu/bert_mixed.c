@@ -102,11 +102,11 @@ static void test_all_precisions_follow_fp32(void **state)
 {
     static const double bounds[WK_PRECISIONS] = { 0, 2e-3, 2e-2, 3e-3 };
     double full[STEPS], losses[STEPS];
-    wk_real values[64];
+    wk_real values[64], full_values[64];
 
     (void)state;
     emu_seed(1);
-    train(WK_FULL, full, values);
+    train(WK_FULL, full, full_values);
     for (int p = WK_TF32; p < WK_PRECISIONS; p++) {
         train((enum wk_precision)p, losses, values);
         for (int i = 0; i < STEPS; i++) {
@@ -114,7 +114,8 @@ static void test_all_precisions_follow_fp32(void **state)
                           wk_precision_name((enum wk_precision)p), i, losses[i], full[i]);
             assert_true(fabs(losses[i] - full[i]) < bounds[p]);
         }
-        assert_memory_not_equal(losses, full, sizeof losses); /* it was another precision */
+        /* it was another precision; losses can be the same bits in tf32 */
+        assert_memory_not_equal(values, full_values, sizeof values);
     }
 }
 
