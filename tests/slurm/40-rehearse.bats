@@ -20,9 +20,11 @@ squad-strategies nodes=2,gpus_per_node=1,strategy!=dp
 mnist-rnn repeat=1,strategy=dp
 native-vs-pytorch repeat=1,nodes=2,trainer=native,model=rnn
 quickstart repeat=1,nodes=2,tasks_per_node=2
+pairs-tiny repeat=1
 squad-a100-baseline repeat=1,padding=max_length
 squad-eval nodes=1
 squad-hardware nodes=1
+squad-sites repeat=1
 squad-tiny nodes=2
 strategies-tiny strategy=deepspeed_stage_3,tasks_per_node=2
 reference/artairmoimenta hardware=cpu
@@ -49,12 +51,12 @@ END
     chmod +x bin/all_reduce_perf
     diff <(selections | sed 's/ .*//' | sort) \
         <(cd "$HPCGRID_SOURCE/matrices" && git ls-files '*.json' | grep -v schema | sed 's/\.json$//' | sort)
-    selections | HPCGRID=$HPCGRID PATH=$PWD/bin:$PATH xargs -P 8 -n 2 sh -c \
+    selections | HPCGRID=$HPCGRID HPCGRID_SITE=cesga-ft3 PATH=$PWD/bin:$PATH xargs -P 8 -n 2 sh -c \
         '"$HPCGRID" run --box -s "$1" "$HPCGRID_SOURCE/matrices/$0.json" >"$(basename "$0").log" 2>&1 3>&- || echo "$0"' >failed
     while read -r name; do cat "$(basename "$name").log"; done <failed
     [ ! -s failed ]
     jq -s . reports/*/*/cells/*/*/result.json >all.json
-    jq -e 'length == 30 and all(.[]; .status == "ok" and .rehearsal)' all.json
+    jq -e 'length == 33 and all(.[]; .status == "ok" and .rehearsal)' all.json
     jq -e '[.[].cell | select(.site == "lab").hardware] | sort == ["a100", "cpu64", "rtx5070", "t4"]' all.json
     jq -e '[.[] | select(.cell.nodes == 2 and .cell.tasks_per_node == 1) | .cell.strategy] | unique | contains(
         ["ddp", "deepspeed", "deepspeed_stage_1", "deepspeed_stage_3", "fsdp"])' all.json
