@@ -85,6 +85,21 @@ static void copy_word(struct reader *r)
         copy_next(r);
 }
 
+/* A number as most are written; NULL: another form. jansson reads these the same, in more time. */
+static json_t *read_decimal(const char *text, size_t len)
+{
+    static const char digits[] = "0123456789";
+    size_t sign = text[0] == '-', whole = strspn(text + sign, digits), part;
+    const char *point = text + sign + whole;
+
+    if (whole == 0 || whole > 15 || (whole > 1 && text[sign] == '0'))
+        return NULL;
+    if (point == text + len)
+        return json_integer(strtoll(text, NULL, 10));
+    part = *point == '.' ? strspn(point + 1, digits) : 0;
+    return part > 0 && point + 1 + part == text + len ? json_real(strtod(text, NULL)) : NULL;
+}
+
 static json_t *read_plain(struct reader *r)
 {
     struct known *k;
@@ -100,7 +115,10 @@ static json_t *read_plain(struct reader *r)
     k = &r->known[hg_hash64(r->text.data, r->text.len) % KNOWN];
     if (k->len == r->text.len && memcmp(k->text, r->text.data, k->len) == 0)
         return json_incref(k->value);
-    value = json_loadb(r->text.data, r->text.len, JSON_DECODE_ANY, NULL);
+    r->text.data[r->text.len] = '\0';
+    value = read_decimal(r->text.data, r->text.len);
+    if (!value)
+        value = json_loadb(r->text.data, r->text.len, JSON_DECODE_ANY, NULL);
     if (value && r->text.len <= KNOWN_TEXT) {
         json_decref(k->value);
         memcpy(k->text, r->text.data, r->text.len);

@@ -325,26 +325,70 @@ int hg_text_out_of_range(double v, double min, double max, struct hg_err *err)
                       texts[2]);
 }
 
+/* Are so many units of 10^k read as v? A product or quotient of two exact numbers is rounded as strtod rounds. */
+static bool reads_as(uint64_t units, int k, double v)
+{
+    static const double powers[] = { 1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                     1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                     1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22 };
+    char text[40];
+
+    if (units <= 1ull << 53 && abs(k) <= 22)
+        return (k < 0 ? (double)units / powers[-k] : (double)units * powers[k]) == v;
+    snprintf(text, sizeof text, "%llue%d", (unsigned long long)units, k);
+    return strtod(text, NULL) == v;
+}
+
+/* 15, 16 or 17 digits that read as v, in units of 10^*k; 0: a tie, which 17 digits cannot round. */
+static uint64_t round_digits(double v, int *k)
+{
+    char sci[40];
+    uint64_t all;
+
+    snprintf(sci, sizeof sci, "%.16e", v);
+    sci[1] = sci[0]; /* for the point */
+    all = strtoull(sci + 1, NULL, 10);
+    *k = atoi(strchr(sci, 'e') + 1) - 16;
+    for (unsigned drop = 2, unit = 100; drop > 0; drop--, unit /= 10) {
+        uint64_t fewer = (all + unit / 2) / unit;
+
+        if (all % unit == unit / 2)
+            return 0;
+        if (reads_as(fewer, *k + (int)drop, v)) {
+            *k += (int)drop;
+            return fewer;
+        }
+    }
+    return all; /* 17 always do */
+}
+
+/* The same where that does not work; subnormals hold fewer digits. */
+static uint64_t try_digits(double v, int *k)
+{
+    int precision = v < 1e-290 ? 0 : 14;
+    uint64_t units = 0;
+    char sci[40];
+
+    do
+        snprintf(sci, sizeof sci, "%.*e", precision, v);
+    while (precision < 16 && strtod(sci, NULL) != v && ++precision);
+    for (const char *p = sci; *p != 'e'; p++)
+        if (*p != '.')
+            units = 10 * units + (uint64_t)(*p - '0');
+    *k = atoi(strchr(sci, 'e') + 1) - precision;
+    return units;
+}
+
 /* The fewest digits that read as v, above 0; returns how many. *point: as layout_digits has it. */
 static int shortest_digits(double v, char digits[static 32], int *point)
 {
-    double millionths = rint(v * 1e6);
-    int n = 0, precision = v < 1e-290 ? 0 : 14; /* subnormals hold fewer digits */
-    char sci[40];
+    int k = 0, n;
+    uint64_t units = v < 1e-290 ? 0 : round_digits(v, &k);
 
-    if (millionths < 1e15 &&
-        millionths / 1e6 == v) { /* quick, and strtod rounds as this division */
-        n = (int)hg_text_integer_format((long long)millionths, digits);
-        *point = n - 6;
-    } else {
-        do
-            snprintf(sci, sizeof sci, "%.*e", precision, v);
-        while (precision < 16 && strtod(sci, NULL) != v && ++precision); /* 17 digits always do */
-        for (const char *p = sci; *p != 'e'; p++)
-            if (*p != '.')
-                digits[n++] = *p;
-        *point = atoi(strchr(sci, 'e') + 1) + 1;
-    }
+    if (units == 0)
+        units = try_digits(v, &k);
+    n = (int)hg_text_integer_format((long long)units, digits);
+    *point = n + k;
     while (n > 1 && digits[n - 1] == '0')
         n--;
     return n;

@@ -173,18 +173,61 @@ static void test_numbers_are_written_as_javascript_writes_them(void **state)
         { 89.900001000000003, "89.900001" },
         { 89.90000100000002, "89.90000100000002" }, /* the next double */
     };
-    char out[32], wanted[32];
+    char out[32];
 
     (void)state;
     for (size_t i = 0; i < N_OF(cases); i++) {
         assert_int_equal(hg_text_number_format(cases[i].v, out), strlen(cases[i].text));
         assert_string_equal(out, cases[i].text);
     }
-    for (long long n = 101; n < 999999999999999; n += n / 7 + 13) { /* decimals of six places */
-        snprintf(wanted, sizeof wanted, "%.15g", (double)n / 1e6);
-        hg_text_number_format((double)n / 1e6, out);
-        assert_string_equal(out, wanted);
-        assert_true(strtod(out, NULL) == (double)n / 1e6);
+}
+
+static uint64_t next_random(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    return *state ^= *state << 17;
+}
+
+/* Of a number as text, without zeros at its ends. */
+static size_t count_digits(const char *text)
+{
+    size_t n = 0, zeros = 0;
+
+    for (; *text && *text != 'e'; text++) {
+        zeros = *text == '0' ? zeros + (n > 0) : *text >= '1' && *text <= '9' ? 0 : zeros;
+        n += (*text >= '1' && *text <= '9') || (*text == '0' && n > 0);
+    }
+    return n - zeros;
+}
+
+/* By the definition: the fewest digits of printf that strtod reads as the same number. */
+static void test_numbers_have_the_fewest_digits(void **state)
+{
+    uint64_t seed = 42;
+
+    (void)state;
+    for (int i = 0; i < 60000; i++) {
+        uint64_t bits = next_random(&seed);
+        char out[32], wanted[40], again[40];
+        double v;
+        int digits = 0;
+
+        memcpy(&v, &bits, sizeof v);
+        if (i % 3 == 1) /* times */
+            v = (double)(bits % 1000000007) / 1e6;
+        else if (i % 3 == 2)
+            v = 1e5 / (double)(1 + bits % 100003);
+        if (!isfinite(v))
+            continue;
+        do
+            snprintf(wanted, sizeof wanted, "%.*e", digits, v);
+        while (strtod(wanted, NULL) != v && ++digits);
+        hg_text_number_format(v, out);
+        snprintf(again, sizeof again, "%.*e", digits, strtod(out, NULL));
+        assert_true(strtod(out, NULL) == v);
+        assert_string_equal(again, wanted);
+        assert_true(count_digits(out) <= (size_t)digits + 1);
     }
 }
 
@@ -901,6 +944,7 @@ int main(void)
         cmocka_unit_test(test_escapes_end_where_the_text_ends),
         cmocka_unit_test(test_words_are_quoted_where_a_shell_needs_it),
         cmocka_unit_test(test_numbers_are_written_as_javascript_writes_them),
+        cmocka_unit_test(test_numbers_have_the_fewest_digits),
         cmocka_unit_test(test_wall_times_that_can_be_read_two_ways_are_refused),
         cmocka_unit_test(test_durations_have_two_units_and_a_bound),
         cmocka_unit_test(test_amounts_of_memory_are_whole_bytes_that_a_file_can_have),
