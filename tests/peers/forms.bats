@@ -87,12 +87,12 @@ import glob, json, sys, jsonschema
 blind = {  # what a schema cannot see, and why
     "not JSON, or as JSON like a right one": "bad-utf8 big-integer bigger-integer byte-order-mark comment deep duplicate-member empty-file"
         " integer-not-exact syntax trailing-comma truncated",
-    "names that other members give": "baseline-unknown-key everywhere exclude-unknown-key no-default-hardware overlapping-axes report-where-key",
+    "names that other members give": "axis-without-site baseline-unknown-key everywhere exclude-unknown-key no-default-hardware overlapping-axes report-where-key",
     "what an expression says": "derive-nul derive-typo derive-unknown-model derive-wrong-hardware derive-wrong-value jq-array-rule jq-endless"
         " jq-endless-derive jq-endless-until jq-error jq-function jq-infinite jq-no-value jq-not-boolean jq-now jq-paths jq-syntax jq-two-broken"
         " jq-two-values jq-unclosed jq-unknown-member report-where selector-in-exclude",
     "numbers beside each other, and the cells that come of them": "all-excluded all-impossible far-too-many-cells gpu-hours repeats-max-below-min too-many-cells",
-    "files of this machine": "site-path unknown-site",
+    "files of this machine": "axis-account axis-hardware axis-unknown-site site-path unknown-site",
 }
 root = sys.argv[1]
 def violations(path, schema):
