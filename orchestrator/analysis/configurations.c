@@ -202,13 +202,24 @@ static size_t find_in_set(struct lookup *l, size_t set, const char *id)
     return entry;
 }
 
-/* A matrix with several sites has one run at each: a cell's baseline may be in another's. */
+static bool at_other_sites(const struct hg_report_entry *a, const struct hg_report_entry *b)
+{
+    const char *sa = json_string_value(json_object_get(a->result->cell, "site"));
+    const char *sb = json_string_value(json_object_get(b->result->cell, "site"));
+
+    return sa && sb && strcmp(sa, sb) != 0;
+}
+
+/* A matrix with several sites has one run at each: a cell's baseline may be in that of another site. */
 static size_t find_id(const struct hg_builder *b, struct lookup *l, const struct hg_report_entry *e)
 {
     size_t entry = find_in_set(l, e->set, e->result->baseline_id);
 
-    for (size_t s = 0; s < b->r->n_sets && entry == HG_MAP_NONE; s++)
+    for (size_t s = 0; s < b->r->n_sets && entry == HG_MAP_NONE; s++) {
         entry = find_in_set(l, s, e->result->baseline_id);
+        if (entry != HG_MAP_NONE && !at_other_sites(e, &b->r->entries[entry]))
+            entry = HG_MAP_NONE;
+    }
     return entry == HG_MAP_NONE ? HG_MAP_NONE : b->r->entries[entry].config;
 }
 

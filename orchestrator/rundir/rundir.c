@@ -334,19 +334,24 @@ static void list_parts(const char *root, const char *name, struct hg_words *part
     hg_words_sort(parts);
 }
 
+/* None if there is a run of the name itself. */
+static void find_parts(const char *root, const json_t *matrix, struct hg_words *parts)
+{
+    const char *name = json_string_value(json_object_get(matrix, "name"));
+    char *dir = name ? hg_fs_join(root, name) : NULL;
+
+    if (dir && json_object_get(matrix, "hpcgrid") && !hg_fs_is_dir(dir))
+        list_parts(root, name, parts);
+    free(dir);
+}
+
 int hg_rundir_parts(const char *root, const char *path, struct hg_words *parts, struct hg_err *err)
 {
     struct hg_json_doc doc = HG_JSON_DOC_INIT;
-    const char *name;
-    char *dir;
 
     if (hg_json_load(path, &doc, err) < 0)
         return -1;
-    name = json_string_value(json_object_get(doc.root, "name"));
-    dir = name ? hg_fs_join(root, name) : NULL;
-    if (dir && json_object_get(doc.root, "hpcgrid") && !hg_fs_is_dir(dir))
-        list_parts(root, name, parts);
-    free(dir);
+    find_parts(root, doc.root, parts);
     hg_json_doc_done(&doc);
     return 0;
 }
@@ -382,8 +387,9 @@ static int open_of_matrix(const char *root, const char *path, struct hg_rundir *
     const char *name;
     int rc = -1;
 
-    if (hg_json_load(path, &doc, err) < 0 || hg_rundir_parts(root, path, &parts, err) < 0)
-        goto out;
+    if (hg_json_load(path, &doc, err) < 0)
+        return -1;
+    find_parts(root, doc.root, &parts);
     name = json_string_value(json_object_get(doc.root, "name"));
     if (parts.n)
         rc = open_part(root, name, &parts, rd, err);
@@ -391,7 +397,6 @@ static int open_of_matrix(const char *root, const char *path, struct hg_rundir *
         rc = hg_rundir_newest(root, name, rd, err);
     else
         hg_err_set(err, HG_E_INPUT, "%s has no \"name\"", path);
-out:
     hg_words_done(&parts);
     hg_json_doc_done(&doc);
     return rc;

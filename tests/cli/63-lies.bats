@@ -379,3 +379,19 @@ history() {
     run --separate-stderr "$hpcgrid" compare a.json b.json --metric final_loss --strict --json
     jq -se '.[0] | .counts.worse == 2' <<<"$output"
 }
+
+@test "a baseline that its own run lacks is taken from another site's run, and from no other" {
+    set_of() { # FILE ID SITE STRATEGY TIME
+        jq -n --arg id "$2" --arg site "$3" --arg strategy "$4" --argjson s "$5" '{schema: "hpcgrid-results/1", name: "x", results: [
+            {id: $id, baseline_id: "a", cell: ({gpus_per_node: 1, strategy: $strategy} + if $site == "" then {} else {site: $site} end), train_s: $s}]}' >"$1"
+    }
+    set_of own.json b south ddp 5
+    for site in south north; do
+        set_of other.json a $site single 10
+        "$hpcgrid" report own.json other.json --format json | jq -c '[.tables[].points[] | .speedup // empty] | sort' >>speedups
+    done
+    set_of own.json b "" ddp 5
+    set_of other.json a "" single 10
+    "$hpcgrid" report own.json other.json --format json | jq -c '[.tables[].points[] | .speedup // empty] | sort' >>speedups
+    diff speedups - <<<$'[1]\n[1,2]\n[1]'
+}
