@@ -1,30 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "test.h"
+#include "folder.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/fs.h"
 #include "base/text.h"
 #include "rundir/attempts.h"
 #include "rundir/claim.h"
 #include "rundir/attempt_find.h"
 
-static char dir[64];
 static const struct hg_rundir rd = { .path = dir, .number = 1 };
-
-static int setup(void **state)
-{
-    (void)state;
-    snprintf(dir, sizeof dir, "/tmp/hg-attempts-XXXXXX");
-    return mkdtemp(dir) ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    return hg_fs_remove_tree(dir, NULL);
-}
 
 /* Make an attempt's folder with these files. */
 static void make(int batch, size_t line, const char *id, unsigned submission, unsigned restarts,
@@ -294,16 +279,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_folder_holds_the_attempts_at_250_lines_of_a_batch),
         cmocka_unit_test(test_names_are_read_only_as_they_are_written),
-        cmocka_unit_test_setup_teardown(
-            test_one_listing_tells_of_all_cells_of_a_group_oldest_attempt_first, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_file_is_read_or_there_is_none_or_it_is_wrong, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(
-            test_who_has_the_lock_asks_only_for_what_one_listing_of_cells_has, setup, teardown),
-        cmocka_unit_test_setup_teardown(
-            test_a_copy_that_left_because_of_the_newest_attempt_is_known, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_result_that_cannot_be_read_is_not_a_bad_one, setup,
-                                        teardown),
+        in_dir(test_one_listing_tells_of_all_cells_of_a_group_oldest_attempt_first),
+        in_dir(test_a_file_is_read_or_there_is_none_or_it_is_wrong),
+        in_dir(test_who_has_the_lock_asks_only_for_what_one_listing_of_cells_has),
+        in_dir(test_a_copy_that_left_because_of_the_newest_attempt_is_known),
+        in_dir(test_a_result_that_cannot_be_read_is_not_a_bad_one),
         cmocka_unit_test(test_what_nobody_has_looked_at_has_not_been_silent),
     };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "test.h"
+#include "folder.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -7,11 +7,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/fs.h"
 #include "base/json.h"
 #include "rundir/claim.h"
 
-static char dir[64];
 static bool sync_fails;
 
 /* The linker's --wrap=fsync: of the code under test, too. */
@@ -24,20 +22,6 @@ int __wrap_fsync(int fd)
         return __real_fsync(fd);
     errno = EIO;
     return -1;
-}
-
-static int setup(void **state)
-{
-    (void)state;
-    snprintf(dir, sizeof dir, "/tmp/hg-claim-XXXXXX");
-    return mkdtemp(dir) ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    sync_fails = false;
-    return hg_fs_remove_tree(dir, NULL);
 }
 
 /* The path of a file in the folder, in a buffer that the next call uses again. */
@@ -306,10 +290,9 @@ static void test_a_name_is_got_once(void **state)
     assert_int_equal(hg_owner_link(tmp, path, &text, 0640, &made, &err), -1);
     assert_false(hg_fs_exists(tmp));
     assert_false(hg_fs_exists(path));
+    sync_fails = false;
     hg_buf_done(&text);
 }
-
-#define in_dir(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
 {

@@ -1,33 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "test.h"
+#include "folder.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/fs.h"
 #include "base/json.h"
 #include "rundir/events.h"
 #include "rundir/journal.h"
 
-static char dir[] = "/tmp/hg-events-XXXXXX";
-
 static char *journal_path(void)
 {
     return hg_fs_join(dir, "events.jsonl");
-}
-
-static int make_dir(void **state)
-{
-    (void)state;
-    strcpy(dir, "/tmp/hg-events-XXXXXX");
-    return mkdtemp(dir) ? 0 : -1;
-}
-
-static int remove_dir(void **state)
-{
-    (void)state;
-    return hg_fs_remove_tree(dir, NULL);
 }
 
 static struct hg_journal *open_journal(uint32_t fence)
@@ -474,8 +458,6 @@ static void test_a_run_of_10000_cells_loads_at_once(void **state)
     assert_int_equal(s->polls, 10000);
     hg_run_state_free(s);
 }
-
-#define in_dir(test) cmocka_unit_test_setup_teardown(test, make_dir, remove_dir)
 
 int main(void)
 {

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The journal as a file; what its lines mean is in events.c. */
-#include "test.h"
+#include "folder.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/fs.h"
 #include "rundir/events.h"
 #include "rundir/journal.h"
 
-static char dir[64], path[96];
+static char path[96];
 static bool sync_fails, cut_fails, robbed;
 
 /* The linker's --wrap: of the code under test, too. */
@@ -34,19 +33,11 @@ int __wrap_ftruncate(int fd, off_t size)
 
 static int setup(void **state)
 {
-    (void)state;
     sync_fails = cut_fails = robbed = false;
-    snprintf(dir, sizeof dir, "/tmp/hg-journal-XXXXXX");
-    if (!mkdtemp(dir))
+    if (make_dir(state) < 0)
         return -1;
     snprintf(path, sizeof path, "%s/events.jsonl", dir);
     return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    return hg_fs_remove_tree(dir, NULL);
 }
 
 static int guard(void *context, struct hg_err *err)
@@ -239,19 +230,19 @@ static void test_a_record_that_is_no_text_is_refused(void **state)
     hg_journal_close(j);
 }
 
-#define in_dir(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+#define journal_test(test) cmocka_unit_test_setup_teardown(test, setup, remove_dir)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        in_dir(test_lines_count_once_they_are_written),
-        in_dir(test_a_line_that_cannot_be_written_never_was),
-        in_dir(test_what_can_neither_be_written_nor_cut_off_ends_it),
-        in_dir(test_two_writers_are_noticed),
-        in_dir(test_a_number_that_was_seen_opens_it_no_more),
-        in_dir(test_a_torn_end_that_cannot_be_cut_off_is_no_beginning),
-        in_dir(test_a_name_that_is_not_on_the_disk_is_no_beginning),
-        in_dir(test_a_record_that_is_no_text_is_refused),
+        journal_test(test_lines_count_once_they_are_written),
+        journal_test(test_a_line_that_cannot_be_written_never_was),
+        journal_test(test_what_can_neither_be_written_nor_cut_off_ends_it),
+        journal_test(test_two_writers_are_noticed),
+        journal_test(test_a_number_that_was_seen_opens_it_no_more),
+        journal_test(test_a_torn_end_that_cannot_be_cut_off_is_no_beginning),
+        journal_test(test_a_name_that_is_not_on_the_disk_is_no_beginning),
+        journal_test(test_a_record_that_is_no_text_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

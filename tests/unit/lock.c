@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "test.h"
+#include "folder.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -7,27 +7,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/fs.h"
 #include "rundir/events.h"
 #include "rundir/journal.h"
 #include "rundir/lock.h"
 
-static char dir[] = "/tmp/hg-lock-XXXXXX";
-static int
-    overtakers; /* so many calls of link(2) are followed by one of a process that takes a higher number and dies */
-
-static int make_dir(void **state)
-{
-    (void)state;
-    strcpy(dir, "/tmp/hg-lock-XXXXXX");
-    return mkdtemp(dir) ? 0 : -1;
-}
-
-static int remove_dir(void **state)
-{
-    (void)state;
-    return hg_fs_remove_tree(dir, NULL);
-}
+/* So many calls of link(2) are followed by one of a process that takes a higher number and dies. */
+static int overtakers;
 
 static void test_second_writer_learns_who_holds_it(void **state)
 {
@@ -389,8 +374,6 @@ static void test_of_twenty_processes_one_holds_it(void **state)
     hg_run_state_free(s);
     free(marker);
 }
-
-#define in_dir(test) cmocka_unit_test_setup_teardown(test, make_dir, remove_dir)
 
 int main(void)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "test.h"
+#include "folder.h"
 
 #include <sys/stat.h>
 
-#include "base/fs.h"
 #include "base/json.h"
 #include "base/seal.h"
 #include "base/text.h"
@@ -11,21 +10,6 @@
 #include "node/where.h"
 #include "rundir/attempt.h"
 #include "rundir/attempt_find.h"
-
-static char dir[64];
-
-static int setup(void **state)
-{
-    (void)state;
-    snprintf(dir, sizeof dir, "/tmp/hg-outcome-XXXXXX");
-    return mkdtemp(dir) ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    return hg_fs_remove_tree(dir, NULL);
-}
 
 static void write_file(const char *name, const void *data, size_t n)
 {
@@ -344,5 +328,5 @@ int main(void)
         cmocka_unit_test(test_the_hosts_of_a_node_list),
     };
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

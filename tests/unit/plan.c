@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/text.h"
-#include "test.h"
+#include "folder.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "base/fs.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "matrix/matrix.h"
@@ -24,21 +23,6 @@
     "\"mem_per_gpu\":\"48G\",\"constraint\":\"x&y\",\"backend\":\"cuda\"},"                          \
     "\"cpu\":{\"gpus_per_node\":0,\"qos\":\"low\",\"backend\":\"cpu\"}}}"
 
-static char root[64];
-
-static int setup(void **state)
-{
-    (void)state;
-    snprintf(root, sizeof root, "/tmp/hg-plan-XXXXXX");
-    return mkdtemp(root) ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    return hg_fs_remove_tree(root, NULL);
-}
-
 static void print_errs(const struct hg_errs *errs)
 {
     struct hg_buf text = HG_BUF_INIT;
@@ -53,7 +37,7 @@ static struct hg_matrix *load(const char *members)
 {
     struct hg_errs errs = HG_ERRS_INIT;
     char *text = hg_str_printf("{\"hpcgrid\":1,\"name\":\"t\",\"site\":" SITE ",%s}", members);
-    char *path = hg_fs_join(root, "m.json");
+    char *path = hg_fs_join(dir, "m.json");
     struct hg_matrix *m;
 
     assert_int_equal(hg_fs_replace(path, text, strlen(text), 0600, NULL), 0);
@@ -175,14 +159,14 @@ static void test_cells_that_ask_for_the_same_share_a_batch(void **state)
 /* ---- Saved plans ---- */
 
 static struct hg_plan *save_and_load(struct hg_plan *plan, const struct hg_matrix *m,
-                                     const char *dir)
+                                     const char *folder)
 {
     struct hg_err err = HG_ERR_INIT;
     struct hg_plan *loaded;
 
-    mkdir(dir, 0700);
-    assert_int_equal(hg_plan_save(plan, m, dir, &err), 0);
-    loaded = hg_plan_load(dir, &err);
+    mkdir(folder, 0700);
+    assert_int_equal(hg_plan_save(plan, m, folder, &err), 0);
+    loaded = hg_plan_load(folder, &err);
     if (!loaded)
         fail_msg("%s", err.text);
     return loaded;
@@ -205,18 +189,18 @@ static void test_a_plan_that_was_saved_is_loaded_as_it_was(void **state)
 {
     struct hg_matrix *m = load(COMMAND "\"axes\":{\"nodes\":[1,2],\"epochs\":[1,2],\"time\":100}");
     struct hg_plan *plan = make(m, NULL), *loaded;
-    char dir[128], script[160];
+    char folder[128], script[160];
 
     (void)state;
-    snprintf(dir, sizeof dir, "%s/saved", root);
-    loaded = save_and_load(plan, m, dir);
+    snprintf(folder, sizeof folder, "%s/saved", dir);
+    loaded = save_and_load(plan, m, folder);
     assert_string_equal(loaded->name, plan->name);
     assert_string_equal(loaded->run_key, plan->run_key);
     assert_int_equal(loaded->cells, 4);
     assert_int_equal(loaded->n, plan->n);
     for (size_t i = 0; i < plan->n; i++)
         expect_same(&loaded->items[i], &plan->items[i]);
-    snprintf(script, sizeof script, "%s/batches/2.sh", dir);
+    snprintf(script, sizeof script, "%s/batches/2.sh", folder);
     assert_string_equal(json_string_value(json_object_get(loaded->items[1].job, "script")), script);
     assert_int_equal(access(script, X_OK), 0);
     hg_plan_free(loaded);
@@ -234,11 +218,11 @@ static void test_adaptive_repeats_know_their_configuration(void **state)
                      "\"repeats\":{\"until\":\"5%\",\"max\":6}");
     struct hg_plan *plan = make(m, NULL), *loaded;
     unsigned seen[6] = { 0 }; /* by configuration: bits of its runs */
-    char dir[128];
+    char folder[128];
 
     (void)state;
-    snprintf(dir, sizeof dir, "%s/turns", root);
-    loaded = save_and_load(plan, m, dir);
+    snprintf(folder, sizeof folder, "%s/turns", dir);
+    loaded = save_and_load(plan, m, folder);
     assert_int_equal(plan->n, 3);
     for (size_t b = 0; b < plan->n; b++) {
         const struct hg_batch *batch = &plan->items[b];
@@ -293,11 +277,11 @@ static void test_a_raised_limit_holds_for_submissions_to_come(void **state)
     struct hg_matrix *m = load(COMMAND "\"axes\":{\"nodes\":[1,2],\"epochs\":[1,2],\"time\":60}");
     struct hg_plan *plan = make(m, NULL), *loaded, *raised;
     struct hg_buf script = HG_BUF_INIT;
-    char dir[128], path[160];
+    char folder[128], path[160];
 
     (void)state;
-    snprintf(dir, sizeof dir, "%s/raised", root);
-    loaded = save_and_load(plan, m, dir);
+    snprintf(folder, sizeof folder, "%s/raised", dir);
+    loaded = save_and_load(plan, m, folder);
     hg_matrix_free(m);
     /* one node gets longer as a whole; of two nodes only one cell: an array has one limit, the longest */
     m = load(COMMAND
@@ -310,9 +294,9 @@ static void test_a_raised_limit_holds_for_submissions_to_come(void **state)
     assert_string_not_equal(raised->items[1].request, loaded->items[1].request);
     assert_string_equal(raised->items[0].ids[1], loaded->items[0].ids[1]);
     hg_plan_free(loaded);
-    loaded = save_and_load(raised, m, dir);
+    loaded = save_and_load(raised, m, folder);
     assert_int_equal(json_integer_value(json_object_get(loaded->items[0].job, "time_s")), 600);
-    snprintf(path, sizeof path, "%s/batches/1.sh", dir);
+    snprintf(path, sizeof path, "%s/batches/1.sh", folder);
     assert_int_equal(hg_fs_read(path, 65536, &script, NULL), 0);
     assert_non_null(strstr(hg_buf_str(&script), "#SBATCH --time=00:10:00\n"));
     hg_buf_done(&script);
@@ -326,11 +310,11 @@ static void test_a_matrix_that_grew_keeps_known_cells_where_they_are(void **stat
 {
     struct hg_matrix *m = load(COMMAND "\"axes\":{\"nodes\":[1,2],\"epochs\":[1,2],\"time\":100}");
     struct hg_plan *plan = make(m, NULL), *loaded, *grown, *again;
-    char dir[128];
+    char folder[128];
 
     (void)state;
-    snprintf(dir, sizeof dir, "%s/grown", root);
-    loaded = save_and_load(plan, m, dir);
+    snprintf(folder, sizeof folder, "%s/grown", dir);
+    loaded = save_and_load(plan, m, folder);
     hg_matrix_free(m);
     /* another order, new epochs and another time for all */
     m = load(COMMAND "\"axes\":{\"epochs\":[3,2,1],\"nodes\":[2,1],\"time\":200}");
@@ -343,7 +327,7 @@ static void test_a_matrix_that_grew_keeps_known_cells_where_they_are(void **stat
             assert_string_equal(grown->items[i].ids[j], loaded->items[i].ids[j]);
     assert_int_equal(grown->items[2].n, 1);
     assert_int_equal(grown->items[3].number, 4);
-    again = save_and_load(grown, m, dir);
+    again = save_and_load(grown, m, folder);
     assert_int_equal(again->cells, 6);
     hg_plan_free(again);
     again = make(m, grown); /* nothing new */
@@ -365,11 +349,11 @@ static void test_cells_that_share_a_job_ask_for_the_time_of_all(void **state)
                            rest);
     struct hg_matrix *m = load(first);
     struct hg_plan *plan = make(m, NULL), *loaded, *same, *grown;
-    char dir[128];
+    char folder[128];
 
     (void)state;
-    snprintf(dir, sizeof dir, "%s/together", root);
-    loaded = save_and_load(plan, m, dir);
+    snprintf(folder, sizeof folder, "%s/together", dir);
+    loaded = save_and_load(plan, m, folder);
     assert_true(loaded->n == 1 && loaded->items[0].together == 2 && loaded->items[0].time_s == 100);
     hg_ranges_add(&loaded->items[0].done, 1); /* what has ended is still part of its job */
     same = make(m, loaded);
@@ -395,20 +379,20 @@ static void test_a_line_of_the_cells_file_is_read_without_the_others(void **stat
     struct hg_matrix *m = load(COMMAND "\"axes\":{\"epochs\":{\"range\":[1,500]}}");
     struct hg_plan *plan = make(m, NULL);
     struct hg_err err = HG_ERR_INIT;
-    char dir[128];
+    char folder[128];
 
     (void)state;
-    snprintf(dir, sizeof dir, "%s/lines", root);
-    hg_plan_free(save_and_load(plan, m, dir));
+    snprintf(folder, sizeof folder, "%s/lines", dir);
+    hg_plan_free(save_and_load(plan, m, folder));
     for (size_t i = 0; i < 500; i += 499) {
-        json_t *line = hg_plan_read_cell(dir, 1, i, &err);
+        json_t *line = hg_plan_read_cell(folder, 1, i, &err);
 
         assert_string_equal(json_string_value(json_object_get(line, "id")), plan->items[0].ids[i]);
         assert_int_equal(
             json_integer_value(json_object_get(json_object_get(line, "cell"), "epochs")), i + 1);
         json_decref(line);
     }
-    assert_null(hg_plan_read_cell(dir, 1, 500, &err));
+    assert_null(hg_plan_read_cell(folder, 1, 500, &err));
     assert_int_equal(err.code, HG_E_NOTFOUND);
     assert_non_null(strstr(err.text, "/batches/1.cells.jsonl has no line 501"));
     hg_plan_free(plan);
@@ -444,15 +428,15 @@ static void test_an_index_that_does_not_fit_names_file_and_line(void **state)
     for (size_t i = 0; i < N_OF(cases); i++) {
         struct hg_plan *plan = make(m, NULL);
         struct hg_err err = HG_ERR_INIT;
-        char dir[128], path[200];
+        char folder[128], path[200];
         json_t *line;
 
-        snprintf(dir, sizeof dir, "%s/index-%zu", root, i);
-        hg_plan_free(save_and_load(plan, m, dir));
-        snprintf(path, sizeof path, "%s/batches/1.cells.%s", dir,
+        snprintf(folder, sizeof folder, "%s/index-%zu", dir, i);
+        hg_plan_free(save_and_load(plan, m, folder));
+        snprintf(path, sizeof path, "%s/batches/1.cells.%s", folder,
                  cases[i].in_index ? "idx" : "jsonl");
         write_at(path, cases[i].text, cases[i].at);
-        line = hg_plan_read_cell(dir, 1, 1, &err);
+        line = hg_plan_read_cell(folder, 1, 1, &err);
         if (cases[i].want) {
             assert_null(line);
             assert_non_null(strstr(err.text, cases[i].want));
@@ -479,18 +463,18 @@ static void test_a_line_that_is_not_a_cell_is_an_error(void **state)
     struct hg_matrix *m = load(COMMAND "\"axes\":{\"epochs\":[1,2]}");
     struct hg_plan *plan = make(m, NULL);
     struct hg_err err = HG_ERR_INIT, again = HG_ERR_INIT;
-    char dir[128], path[200];
+    char folder[128], path[200];
     size_t n = 0;
 
     (void)state;
-    snprintf(dir, sizeof dir, "%s/no-cell", root);
-    hg_plan_free(save_and_load(plan, m, dir));
-    snprintf(path, sizeof path, "%s/batches/1.cells.jsonl", dir);
+    snprintf(folder, sizeof folder, "%s/no-cell", dir);
+    hg_plan_free(save_and_load(plan, m, folder));
+    snprintf(path, sizeof path, "%s/batches/1.cells.jsonl", folder);
     write_at(path, "{\"ix\"", 0);
-    assert_int_equal(hg_plan_each_cell(dir, 1, count_cell, &n, &err), -1);
+    assert_int_equal(hg_plan_each_cell(folder, 1, count_cell, &n, &err), -1);
     assert_non_null(strstr(err.text, want));
     assert_int_equal(n, 0);
-    assert_null(hg_plan_read_cell(dir, 1, 0, &again));
+    assert_null(hg_plan_read_cell(folder, 1, 0, &again));
     assert_non_null(strstr(again.text, want));
     hg_plan_free(plan);
     hg_matrix_free(m);
@@ -501,20 +485,20 @@ static void test_a_plan_of_another_format_names_both_numbers_and_the_way_on(void
     struct hg_matrix *m = load(COMMAND "\"axes\":{\"epochs\":[1,2]}");
     struct hg_plan *plan = make(m, NULL);
     struct hg_err err = HG_ERR_INIT;
-    char dir[128], path[200];
+    char folder[128], path[200];
     struct hg_buf text = HG_BUF_INIT;
     char *at;
 
     (void)state;
-    snprintf(dir, sizeof dir, "%s/older", root);
-    snprintf(path, sizeof path, "%s/plan.json", dir);
-    hg_plan_free(save_and_load(plan, m, dir));
+    snprintf(folder, sizeof folder, "%s/older", dir);
+    snprintf(path, sizeof path, "%s/plan.json", folder);
+    hg_plan_free(save_and_load(plan, m, folder));
     assert_int_equal(hg_fs_read(path, 1 << 20, &text, NULL), 0);
     at = strstr(text.data, "hpcgrid-plan/3");
     assert_non_null(at);
     at[strlen("hpcgrid-plan/")] = '2';
     assert_int_equal(hg_fs_replace(path, text.data, text.len, 0600, NULL), 0);
-    assert_null(hg_plan_load(dir, &err));
+    assert_null(hg_plan_load(folder, &err));
     assert_int_equal(err.code, HG_E_INPUT);
     for (size_t i = 0; i < 3; i++)
         assert_non_null(
@@ -530,21 +514,21 @@ static void test_a_plan_that_was_damaged_is_refused(void **state)
     struct hg_matrix *m = load(COMMAND "\"axes\":{\"epochs\":[1,2]}");
     struct hg_plan *plan = make(m, NULL);
     struct hg_err err = HG_ERR_INIT;
-    char dir[128], path[200];
+    char folder[128], path[200];
 
     (void)state;
-    snprintf(dir, sizeof dir, "%s/damaged", root);
-    hg_plan_free(save_and_load(plan, m, dir));
-    snprintf(path, sizeof path, "%s/batches/1.cells.jsonl", dir);
+    snprintf(folder, sizeof folder, "%s/damaged", dir);
+    hg_plan_free(save_and_load(plan, m, folder));
+    snprintf(path, sizeof path, "%s/batches/1.cells.jsonl", folder);
     assert_int_equal(truncate(path, 20), 0);
-    assert_null(hg_plan_load(dir, &err));
+    assert_null(hg_plan_load(folder, &err));
     assert_non_null(strstr(err.text, "line 1 is not a cell"));
     assert_int_equal(truncate(path, 0), 0);
     err = (struct hg_err)HG_ERR_INIT;
-    assert_null(hg_plan_load(dir, &err));
+    assert_null(hg_plan_load(folder, &err));
     assert_non_null(strstr(err.text, "has 0 cells, plan.json says 2"));
     err = (struct hg_err)HG_ERR_INIT;
-    assert_null(hg_plan_load(root, &err));
+    assert_null(hg_plan_load(dir, &err));
     assert_int_equal(err.code, HG_E_NOTFOUND);
     hg_plan_free(plan);
     hg_matrix_free(m);
@@ -563,7 +547,7 @@ static void test_words_are_quoted_so_that_a_shell_reads_them_back(void **state)
                                          "~",    "\xe2\x88\x92",
                                          "-n",   "\x01" };
     struct hg_buf script = HG_BUF_INIT, want = HG_BUF_INIT, got = HG_BUF_INIT;
-    char *path = hg_fs_join(root, "quote.sh"), *out = hg_fs_join(root, "quote.out"), *command;
+    char *path = hg_fs_join(dir, "quote.sh"), *out = hg_fs_join(dir, "quote.out"), *command;
     uint64_t seed = 7;
 
     (void)state;
@@ -632,13 +616,13 @@ static void test_a_script_carries_the_whole_job_in_its_header(void **state)
 }
 
 /* The whole script of the first batch, for this folder. */
-static void assert_script_has(const char *axes, const char *dir, const char *line)
+static void assert_script_has(const char *axes, const char *folder, const char *line)
 {
     struct hg_plan *plan = plan_of(axes);
     struct hg_buf script = HG_BUF_INIT;
     struct hg_err err = HG_ERR_INIT;
 
-    assert_int_equal(hg_plan_script(plan, &plan->items[0], dir, &script, &err), 0);
+    assert_int_equal(hg_plan_script(plan, &plan->items[0], folder, &script, &err), 0);
     assert_non_null(strstr(hg_buf_str(&script), line));
     hg_buf_done(&script);
     hg_plan_free(plan);
@@ -702,5 +686,5 @@ int main(void)
         cmocka_unit_test(test_ten_thousand_cells_are_planned_at_once),
     };
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

@@ -1,28 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "test.h"
+#include "folder.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/fs.h"
 #include "rundir/rundir.h"
-
-static char root[64];
-
-static int setup(void **state)
-{
-    (void)state;
-    snprintf(root, sizeof root, "/tmp/hg-rundir-XXXXXX");
-    return mkdtemp(root) ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    return hg_fs_remove_tree(root, NULL);
-}
 
 static void test_runs_are_numbered_behind_the_newest(void **state)
 {
@@ -32,18 +16,18 @@ static void test_runs_are_numbered_behind_the_newest(void **state)
 
     (void)state;
     for (int want = 1; want <= 3; want++) {
-        assert_int_equal(hg_rundir_create(root, "mnist", -1, &rd, &err), 0);
+        assert_int_equal(hg_rundir_create(dir, "mnist", -1, &rd, &err), 0);
         assert_int_equal(rd.number, want);
         hg_rundir_done(&rd);
     }
-    snprintf(path, sizeof path, "%s/mnist/041", root);
+    snprintf(path, sizeof path, "%s/mnist/041", dir);
     assert_int_equal(mkdir(path, 0700), 0);
-    snprintf(path, sizeof path, "%s/mnist/99", root); /* too short for a run */
+    snprintf(path, sizeof path, "%s/mnist/99", dir); /* too short for a run */
     assert_int_equal(mkdir(path, 0700), 0);
-    assert_int_equal(hg_rundir_create(root, "mnist", -1, &rd, &err), 0);
+    assert_int_equal(hg_rundir_create(dir, "mnist", -1, &rd, &err), 0);
     assert_int_equal(rd.number, 42);
     hg_rundir_done(&rd);
-    assert_int_equal(hg_rundir_newest(root, "mnist", &rd, &err), 0);
+    assert_int_equal(hg_rundir_newest(dir, "mnist", &rd, &err), 0);
     assert_int_equal(rd.number, 42);
     assert_string_equal(rd.name, "mnist");
     hg_rundir_done(&rd);
@@ -57,7 +41,7 @@ static void test_a_run_is_private_whatever_the_umask(void **state)
     mode_t old = umask(0);
 
     (void)state;
-    assert_int_equal(hg_rundir_create(root, "open", -1, &rd, &err), 0);
+    assert_int_equal(hg_rundir_create(dir, "open", -1, &rd, &err), 0);
     umask(old);
     assert_int_equal(stat(rd.path, &st), 0);
     assert_int_equal(st.st_mode & 07777, 0700);
@@ -74,7 +58,7 @@ static void test_many_at_once_get_different_numbers(void **state)
     for (int p = 0; p < PROCESSES; p++) {
         if (fork() == 0) {
             for (int i = 0; i < EACH; i++)
-                if (hg_rundir_create(root, "race", -1, &rd, &err) < 0)
+                if (hg_rundir_create(dir, "race", -1, &rd, &err) < 0)
                     _exit(1);
             _exit(0);
         }
@@ -85,7 +69,7 @@ static void test_many_at_once_get_different_numbers(void **state)
         wait(&status);
         assert_int_equal(status, 0);
     }
-    assert_int_equal(hg_rundir_newest(root, "race", &rd, &err), 0);
+    assert_int_equal(hg_rundir_newest(dir, "race", &rd, &err), 0);
     assert_int_equal(rd.number, PROCESSES * EACH);
     hg_rundir_done(&rd);
 }
@@ -101,7 +85,7 @@ static void test_many_at_once_that_want_one_run_make_one(void **state)
     (void)state;
     for (int p = 0; p < PROCESSES; p++)
         if (fork() == 0)
-            _exit(hg_rundir_create(root, "one", 0, &rd, &err));
+            _exit(hg_rundir_create(dir, "one", 0, &rd, &err));
     for (int p = 0; p < PROCESSES; p++) {
         int status;
 
@@ -110,17 +94,17 @@ static void test_many_at_once_that_want_one_run_make_one(void **state)
         made += WEXITSTATUS(status) == 0;
     }
     assert_int_equal(made, 1);
-    assert_int_equal(hg_rundir_create(root, "one", 0, &rd, &err), 1);
-    assert_int_equal(hg_rundir_create(root, "one", 1, &rd, &err), 0);
+    assert_int_equal(hg_rundir_create(dir, "one", 0, &rd, &err), 1);
+    assert_int_equal(hg_rundir_create(dir, "one", 1, &rd, &err), 0);
     assert_int_equal(rd.number, 2);
     hg_rundir_done(&rd);
     /* a file with a number is not a run, and takes its number */
-    snprintf(path, sizeof path, "%s/one/003", root);
+    snprintf(path, sizeof path, "%s/one/003", dir);
     close(creat(path, 0600));
-    assert_int_equal(hg_rundir_newest(root, "one", &rd, &err), 0);
+    assert_int_equal(hg_rundir_newest(dir, "one", &rd, &err), 0);
     assert_int_equal(rd.number, 2);
     hg_rundir_done(&rd);
-    assert_int_equal(hg_rundir_create(root, "one", 2, &rd, &err), 0);
+    assert_int_equal(hg_rundir_create(dir, "one", 2, &rd, &err), 0);
     assert_int_equal(rd.number, 4);
     hg_rundir_done(&rd);
 }
@@ -132,17 +116,17 @@ static void test_a_folder_that_everybody_can_write_is_refused(void **state)
     char path[128];
 
     (void)state;
-    assert_int_equal(hg_rundir_create(root, "loose", -1, &rd, &err), 0);
+    assert_int_equal(hg_rundir_create(dir, "loose", -1, &rd, &err), 0);
     assert_int_equal(chmod(rd.path, 0777), 0);
     snprintf(path, sizeof path, "%s", rd.path);
     hg_rundir_done(&rd);
-    assert_int_equal(hg_rundir_find(root, path, &rd, &err), -1);
+    assert_int_equal(hg_rundir_find(dir, path, &rd, &err), -1);
     assert_int_equal(err.code, HG_E_ENV);
     assert_non_null(strstr(err.text, "can be written by everybody (mode 0777)"));
     assert_non_null(strstr(err.hint, "chmod o-w"));
 }
 
-/* Another user made it first: only root can make that. */
+/* Another user made it first: only dir can make that. */
 static void test_a_way_that_another_user_may_have_made_is_refused(void **state)
 {
     enum { OTHER = 12345 };
@@ -151,7 +135,7 @@ static void test_a_way_that_another_user_may_have_made_is_refused(void **state)
     char shared[128], reports[160], name[192], run[224], link[160];
 
     (void)state;
-    snprintf(shared, sizeof shared, "%s/shared", root);
+    snprintf(shared, sizeof shared, "%s/shared", dir);
     snprintf(reports, sizeof reports, "%s/reports", shared);
     snprintf(name, sizeof name, "%s/m", reports);
     snprintf(run, sizeof run, "%s/001", name);
@@ -191,7 +175,7 @@ static void test_a_place_that_is_no_folder_names_the_place_and_the_next_step(voi
     char path[128];
 
     (void)state;
-    snprintf(path, sizeof path, "%s/file", root);
+    snprintf(path, sizeof path, "%s/file", dir);
     assert_int_equal(hg_fs_replace(path, "x", 1, 0600, NULL), 0);
     assert_int_equal(hg_rundir_create(path, "x", -1, &rd, &err), -1);
     assert_int_equal(err.code, HG_E_ENV);
@@ -207,13 +191,13 @@ static void test_what_the_user_writes_finds_the_run(void **state)
     const char *words[] = { "found", "found/1", "found/001", folder, matrix };
 
     (void)state;
-    assert_int_equal(hg_rundir_create(root, "found", -1, &rd, &err), 0);
+    assert_int_equal(hg_rundir_create(dir, "found", -1, &rd, &err), 0);
     snprintf(folder, sizeof folder, "%s", rd.path);
     hg_rundir_done(&rd);
-    snprintf(matrix, sizeof matrix, "%s/m.json", root);
+    snprintf(matrix, sizeof matrix, "%s/m.json", dir);
     assert_int_equal(hg_fs_replace(matrix, "{\"name\":\"found\"}", 16, 0600, NULL), 0);
     for (size_t i = 0; i < N_OF(words); i++) {
-        assert_int_equal(hg_rundir_find(root, words[i], &rd, &err), 0);
+        assert_int_equal(hg_rundir_find(dir, words[i], &rd, &err), 0);
         assert_string_equal(rd.path, folder);
         assert_string_equal(rd.name, "found");
         assert_int_equal(rd.number, 1);
@@ -230,7 +214,7 @@ static void test_what_is_not_there_is_not_found(void **state)
         struct hg_err err = HG_ERR_INIT;
         struct hg_rundir rd;
 
-        assert_int_equal(hg_rundir_find(root, words[i], &rd, &err), -1);
+        assert_int_equal(hg_rundir_find(dir, words[i], &rd, &err), -1);
         assert_int_equal(err.code, HG_E_NOTFOUND);
     }
 }
@@ -261,5 +245,5 @@ int main(void)
         cmocka_unit_test(test_a_path_in_the_run_is_formatted),
     };
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

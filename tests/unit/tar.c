@@ -1,27 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "test.h"
+#include "folder.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/fs.h"
 #include "base/tar.h"
-
-static char dir[64];
-
-static int setup(void **state)
-{
-    (void)state;
-    snprintf(dir, sizeof dir, "/tmp/hg-tar-XXXXXX");
-    return mkdtemp(dir) ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    return hg_fs_remove_tree(dir, NULL);
-}
 
 static void put(struct hg_buf *out, const char *name, const char *content, size_t size)
 {
@@ -163,11 +147,9 @@ static void test_damage_costs_the_file_that_it_hits_and_no_other(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_files_come_back_with_name_size_and_content, setup,
-                                        teardown),
+        in_dir(test_files_come_back_with_name_size_and_content),
         cmocka_unit_test(test_what_does_not_fit_into_a_header_is_refused),
-        cmocka_unit_test_setup_teardown(test_damage_costs_the_file_that_it_hits_and_no_other, setup,
-                                        teardown),
+        in_dir(test_damage_costs_the_file_that_it_hits_and_no_other),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
