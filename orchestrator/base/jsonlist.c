@@ -8,12 +8,14 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/hash.h"
+#include "base/text.h"
 
 /* Objects and lists are taken apart here; jansson reads names and plain values. Most of these came before in the same words: one that is
  * still known is not read again, which is what makes this quick. */
 
 #define KNOWN 4096    /* by their hash; a power of two */
 #define KNOWN_TEXT 48 /* bytes; longer ones seldom come again */
+#define CHUNK 65536   /* bytes that are read at a time */
 
 struct known {
     char text[KNOWN_TEXT];
@@ -23,8 +25,8 @@ struct known {
 
 struct reader {
     FILE *file;
-    int next;           /* character that is not used yet, or EOF */
-    struct hg_buf text; /* of a name or a plain value, as it stands in the file */
+    struct hg_buf text; /* a part of the file */
+    size_t at;          /* the first character there that is not used yet */
     struct known *known;
     const char *list; /* member of the outermost object */
     bool had_list;
@@ -37,92 +39,126 @@ static bool is_blank(int c)
     return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
-static bool ends_word(int c)
+/* Drop what was used, and read some more; false: there is no more. */
+static bool read_on(struct reader *r)
 {
-    return is_blank(c) || c == ',' || c == ':' || c == ']' || c == '}' || c == EOF;
+    size_t n;
+
+    r->text.len -= r->at;
+    if (r->text.len)
+        memmove(r->text.data, r->text.data + r->at, r->text.len);
+    r->at = 0;
+    hg_buf_reserve(&r->text, CHUNK);
+    n = fread(r->text.data + r->text.len, 1, CHUNK, r->file);
+    r->text.len += n;
+    r->text.data[r->text.len] = '\0';
+    return n > 0;
 }
 
-/* The next character that is not blank. */
+/* The character so many behind the first that is not used, or EOF. */
+static inline int look(struct reader *r, size_t ahead)
+{
+    while (r->at + ahead >= r->text.len)
+        if (!read_on(r))
+            return EOF;
+    return (unsigned char)r->text.data[r->at + ahead];
+}
+
+/* The next one that is not blank. */
 static int peek(struct reader *r)
 {
-    while (is_blank(r->next))
-        r->next = getc_unlocked(r->file);
-    return r->next;
+    while (is_blank(look(r, 0)))
+        r->at++;
+    return look(r, 0);
 }
 
 static bool accept(struct reader *r, int wanted)
 {
     if (peek(r) != wanted)
         return false;
-    r->next = getc_unlocked(r->file);
+    r->at++;
     return true;
 }
 
-static inline void copy_next(struct reader *r)
+/* Bytes of the string that begins here; 0: it does not end. */
+static size_t measure_string(struct reader *r)
 {
-    if (r->text.len + 1 >= r->text.cap)
-        hg_buf_reserve(&r->text, KNOWN_TEXT);
-    r->text.data[r->text.len++] = (char)r->next;
-    r->next = getc_unlocked(r->file);
+    size_t n = 1;
+    int c;
+
+    while ((c = look(r, n)) != EOF && c != '"')
+        n += c == '\\' ? 2 : 1;
+    return c == EOF ? 0 : n + 1;
 }
 
-static void copy_string(struct reader *r)
+/* The same of a number or a word: its end is what follows. */
+static size_t measure_word(struct reader *r)
 {
-    bool escaped = false;
+    static const bool ends[256] = { [' '] = true, ['\n'] = true, ['\r'] = true, ['\t'] = true,
+                                    [','] = true, [':'] = true,  [']'] = true,  ['}'] = true };
+    size_t n = 0;
+    int c;
 
-    do {
-        escaped = r->next == '\\' && !escaped;
-        copy_next(r);
-    } while (r->next != EOF && (escaped || r->next != '"'));
-    if (r->next != EOF)
-        copy_next(r);
-}
-
-/* A number or a word: its end is what follows. */
-static void copy_word(struct reader *r)
-{
-    while (!ends_word(r->next))
-        copy_next(r);
+    while ((c = look(r, n)) != EOF && !ends[c])
+        n++;
+    return n;
 }
 
 /* A number as most are written; NULL: another form. jansson reads these the same, in more time. */
 static json_t *read_decimal(const char *text, size_t len)
 {
-    static const char digits[] = "0123456789";
-    size_t sign = text[0] == '-', whole = strspn(text + sign, digits), part;
-    const char *point = text + sign + whole;
+    bool minus = text[0] == '-';
+    const char *first = text + minus, *end = text + len, *point = end;
+    uint64_t units = 0;
 
-    if (whole == 0 || whole > 15 || (whole > 1 && text[sign] == '0'))
+    for (const char *p = first; p < end; p++) {
+        if (*p == '.' && point == end)
+            point = p;
+        else if (*p < '0' || *p > '9')
+            return NULL;
+        else
+            units = 10 * units + (uint64_t)(*p - '0');
+    }
+    if (point == first || point - first > 15 || end - point == 1 ||
+        (*first == '0' && point > first + 1))
         return NULL;
-    if (point == text + len)
-        return json_integer(strtoll(text, NULL, 10));
-    part = *point == '.' ? strspn(point + 1, digits) : 0;
-    return part > 0 && point + 1 + part == text + len ? json_real(strtod(text, NULL)) : NULL;
+    if (point == end)
+        return json_integer(minus ? -(json_int_t)units : (json_int_t)units);
+    if (end - first > 16) /* more than 15 digits */
+        return json_real(strtod(text, NULL));
+    return json_real((minus ? -1 : 1) * hg_text_decimal(units, (int)(point + 1 - end)));
+}
+
+/* A string of plain ASCII, with its quotes, likewise. */
+static json_t *read_ascii(const char *text, size_t len)
+{
+    for (size_t i = 1; i < len - 1; i++)
+        if (text[i] < ' ' || text[i] > '~' || text[i] == '\\')
+            return NULL;
+    return json_stringn_nocheck(text + 1, len - 2);
 }
 
 static json_t *read_plain(struct reader *r)
 {
+    bool quoted = peek(r) == '"';
+    size_t len = quoted ? measure_string(r) : measure_word(r);
+    const char *text = r->text.data + r->at;
     struct known *k;
     json_t *value;
 
-    r->text.len = 0;
-    if (peek(r) == '"')
-        copy_string(r);
-    else
-        copy_word(r);
-    if (r->text.len == 0)
+    if (len == 0)
         return NULL;
-    k = &r->known[hg_hash64(r->text.data, r->text.len) % KNOWN];
-    if (k->len == r->text.len && memcmp(k->text, r->text.data, k->len) == 0)
+    r->at += len;
+    k = &r->known[hg_hash64(text, len) % KNOWN];
+    if (k->len == len && memcmp(k->text, text, len) == 0)
         return json_incref(k->value);
-    r->text.data[r->text.len] = '\0';
-    value = read_decimal(r->text.data, r->text.len);
+    value = quoted ? read_ascii(text, len) : read_decimal(text, len);
     if (!value)
-        value = json_loadb(r->text.data, r->text.len, JSON_DECODE_ANY, NULL);
-    if (value && r->text.len <= KNOWN_TEXT) {
+        value = json_loadb(text, len, JSON_DECODE_ANY, NULL);
+    if (value && len <= KNOWN_TEXT) {
         json_decref(k->value);
-        memcpy(k->text, r->text.data, r->text.len);
-        k->len = r->text.len;
+        memcpy(k->text, text, len);
+        k->len = len;
         k->value = json_incref(value);
     }
     return value;
@@ -209,7 +245,6 @@ int hg_json_each_item(FILE *file, const char *list, json_t *rest,
                       int (*take)(void *context, json_t *item), void *context)
 {
     struct reader r = { .file = file,
-                        .next = ' ',
                         .known = hg_alloc_zeroed(KNOWN, sizeof *r.known),
                         .list = list,
                         .take = take,

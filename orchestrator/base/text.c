@@ -210,7 +210,8 @@ bool hg_text_is_name(const char *text)
 bool hg_text_is_one_of(const char *text, size_t len, const char *const *words)
 {
     for (; *words; words++)
-        if (strncmp(*words, text, len) == 0 && strlen(*words) == len)
+        if ((len == 0 || **words == *text) && strncmp(*words, text, len) == 0 &&
+            strlen(*words) == len)
             return true;
     return false;
 }
@@ -325,18 +326,33 @@ int hg_text_out_of_range(double v, double min, double max, struct hg_err *err)
                       texts[2]);
 }
 
-/* Are so many units of 10^k read as v? A product or quotient of two exact numbers is rounded as strtod rounds. */
-static bool reads_as(uint64_t units, int k, double v)
+/* Powers of ten that a double holds exactly. */
+static const double tens[] = { 1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                               1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                               1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22 };
+
+double hg_text_decimal(uint64_t units, int k)
 {
-    static const double powers[] = { 1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                     1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
-                                     1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22 };
     char text[40];
 
+    /* A product or quotient of two exact numbers is rounded as strtod rounds. */
     if (units <= 1ull << 53 && abs(k) <= 22)
-        return (k < 0 ? (double)units / powers[-k] : (double)units * powers[k]) == v;
+        return k < 0 ? (double)units / tens[-k] : (double)units * tens[k];
     snprintf(text, sizeof text, "%llue%d", (unsigned long long)units, k);
-    return strtod(text, NULL) == v;
+    return strtod(text, NULL);
+}
+
+/* Up to 9 decimal places and 15 digits in all that read as v, in units of 10^*k; 0: it takes more. */
+static uint64_t few_digits(double v, int *k)
+{
+    for (int places = 1; places <= 9 && v * tens[places] < 1e15; places++) {
+        uint64_t units = (uint64_t)(v * tens[places] + 0.5);
+
+        *k = -places;
+        if ((double)units / tens[places] == v)
+            return units;
+    }
+    return 0;
 }
 
 /* 15, 16 or 17 digits that read as v, in units of 10^*k; 0: a tie, which 17 digits cannot round. */
@@ -354,7 +370,7 @@ static uint64_t round_digits(double v, int *k)
 
         if (all % unit == unit / 2)
             return 0;
-        if (reads_as(fewer, *k + (int)drop, v)) {
+        if (hg_text_decimal(fewer, *k + (int)drop) == v) {
             *k += (int)drop;
             return fewer;
         }
@@ -382,9 +398,11 @@ static uint64_t try_digits(double v, int *k)
 /* The fewest digits that read as v, above 0; returns how many. *point: as layout_digits has it. */
 static int shortest_digits(double v, char digits[static 32], int *point)
 {
-    int k = 0, n;
-    uint64_t units = v < 1e-290 ? 0 : round_digits(v, &k);
+    int k, n;
+    uint64_t units = few_digits(v, &k);
 
+    if (units == 0 && v >= 1e-290)
+        units = round_digits(v, &k);
     if (units == 0)
         units = try_digits(v, &k);
     n = (int)hg_text_integer_format((long long)units, digits);

@@ -69,6 +69,9 @@ void hg_text_escape_lines(const char *text, size_t n, struct hg_buf *out);
 /* Sets err to INPUT, "0 is out of range; 1 to 64". Returns -1. */
 int hg_text_out_of_range(double v, double min, double max, struct hg_err *err);
 
+/* units * 10^k, rounded as strtod rounds. */
+double hg_text_decimal(uint64_t units, int k);
+
 /* A double as JSON and JavaScript print it (ECMA-262 Number::toString, used by RFC 8785): shortest
  * digits that read back the same. v must be finite. Returns the length. */
 size_t hg_text_number_format(double v, char out[static 32]);

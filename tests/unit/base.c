@@ -445,6 +445,9 @@ static void test_items_are_read_as_jansson_reads_the_whole(void **state)
         "\"a\",\"a\",\"\\u0061\",\"a\\\\\",\"\\\"\"",
         "{\"b\": 1, \"a\": [{\"b\": 1}, [ ], {\"b\": {\"b\": null}}]}, {\"a\": 1, \"b\": 1}",
         "\t{ \"\" :\r\n-0.5 } ",
+        "0,-0,-0.0,0.1,-7.25,0.00001,100.14285714285714,123456789012345.5,999999999999999",
+        "1234567890123456,-9007199254740993,0.12345678901234567890123,9007199254740993.0",
+        "\"\x7f~ \"",
         "\"a string that is too long to be remembered by the reader, twice\"",
         "{\"a\\u00e9\": \"\xc3\xa9\"}",
         /* refused */
@@ -468,6 +471,13 @@ static void test_items_are_read_as_jansson_reads_the_whole(void **state)
         "truefalse",
         "tru\"e\"",
         "01",
+        "00.1",
+        "1.",
+        ".5",
+        "-.5",
+        "1.5.2",
+        "1-2",
+        "12345678901234567890",
         "1e999",
         "NaN",
         "-",
@@ -504,6 +514,22 @@ static void test_items_are_read_as_jansson_reads_the_whole(void **state)
         memset(lists + n, ']', n);
         snprintf(text, sizeof text, "{\"items\": [%s]}", lists);
         compare_readers(text);
+    }
+}
+
+/* It is read in pieces: each of these ends in another word of the list. */
+static void test_long_lists_are_read_as_jansson_reads_them(void **state)
+{
+    (void)state;
+    for (int indent = 0; indent < 24; indent++) {
+        struct hg_buf text = HG_BUF_INIT;
+
+        hg_buf_printf(&text, "%*s{\"items\": [0", indent, "");
+        while (text.len < 200000)
+            hg_buf_puts(&text, ", -1.25,{\"name\":true}, \"a \\\"\"");
+        hg_buf_puts(&text, "]}");
+        compare_readers(hg_buf_str(&text));
+        hg_buf_done(&text);
     }
 }
 
@@ -954,6 +980,7 @@ int main(void)
         cmocka_unit_test(test_json_errors_name_line_and_column),
         cmocka_unit_test(test_json_that_two_programs_could_read_differently_is_refused),
         cmocka_unit_test(test_items_are_read_as_jansson_reads_the_whole),
+        cmocka_unit_test(test_long_lists_are_read_as_jansson_reads_them),
         cmocka_unit_test(test_out_of_memory_ends_the_process_with_code_4),
         cmocka_unit_test(test_canonical_json_is_rfc_8785),
         cmocka_unit_test(test_large_numbers_read_back),
