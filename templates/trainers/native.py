@@ -6,6 +6,8 @@ import os
 config = json.load(open(os.environ["HPCGRID_CELL"]))
 config.pop("trainer")
 config = {"model": "rnn", "dataset": "mnist-slice", "strategy": "ddp" if os.environ["WORLD_SIZE"] != "1" else "single"} | config
+if "init" in config:
+    config["init"] = os.path.expandvars(config["init"])
 path = os.path.join(os.environ["HPCGRID_ATTEMPT"], f"native-{os.environ['RANK']}.json")
 with open(path, "w") as f:
     json.dump(config, f)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """hpcgrid-worker's BERT for questions by PyTorch and Transformers: the same sequences (hpcgrid-worker cuts them), first weights, batches,
-optimizer and schedule (matrices/native-vs-pytorch.json). padding max_length: to seq_len, as the labs; packed: to the longest of the batch."""
+optimizer and schedule (matrices/native-vs-pytorch.json, squad-learns.json). padding max_length: to seq_len, as the labs; packed: to the longest of
+the batch. `init`: the first weights. Unless `eval` is false, hpcgrid-worker scores the trained weights: its answers are those of Transformers' run_qa."""
 import json
 import os
 import subprocess
@@ -9,6 +10,7 @@ from pathlib import Path
 import as_native
 import torch
 from mnist import cell, shipped
+from safetensors.torch import load_file, save_file
 from torch.nn.parallel import DistributedDataParallel
 from transformers import BertConfig, BertForQuestionAnswering, get_linear_schedule_with_warmup
 
@@ -48,6 +50,19 @@ def loss_of(ids):
     return sum(losses) / 2
 
 
+def score(net):
+    """EM and F1 on the development set, by a training of one step that changes nothing."""
+    folder = Path(os.environ["HPCGRID_ATTEMPT"])
+    weights, cell_file, result = folder / "trained.safetensors", folder / "score.json", folder / "scored.json"
+    save_file(net.state_dict(), weights)
+    cell_file.write_text(json.dumps({k: config[k] for k in ("model", "dataset", "seq_len", "doc_stride", "test_samples") if k in config}
+                                    | {"init": str(weights), "steps": 1, "samples": 1, "batch_size": 1, "lr": 0}))
+    subprocess.run(["hpcgrid-worker", "train", "--config", cell_file, "--result", result], check=True,
+                   env=os.environ | {"OMPI_COMM_WORLD_SIZE": "1", "OMPI_COMM_WORLD_RANK": "0"})  # of this rank alone
+    weights.unlink()
+    return json.loads(result.read_text())["eval"]
+
+
 features = read_features()
 layers, hidden = SIZES[config["model"]]
 net = BertForQuestionAnswering(BertConfig(num_hidden_layers=layers, hidden_size=hidden, num_attention_heads=hidden // 64, intermediate_size=4 * hidden,
@@ -55,10 +70,15 @@ net = BertForQuestionAnswering(BertConfig(num_hidden_layers=layers, hidden_size=
 as_native.start(net, config.get("seed", 1), law)
 with torch.no_grad():
     net.bert.embeddings.word_embeddings.weight[0] = 0
+if "init" in config:
+    net.load_state_dict(load_file(os.path.expandvars(config["init"])), strict=False)
 net = net.to(device)
 model = DistributedDataParallel(net) if world > 1 else net
 optimizer = torch.optim.AdamW(model.parameters(), lr=config["lr"], weight_decay=config.get("weight_decay", 0.01))
 steps = config["epochs"] * -(-len(features) // (world * config["batch_size"]))
 schedule = get_linear_schedule_with_warmup(optimizer, -int(-config.get("warmup", 0) * steps // 1), steps)
 
-as_native.finish(as_native.train(config, len(features), loss_of, optimizer, after_step=schedule.step))
+result = as_native.train(config, len(features), loss_of, optimizer, after_step=schedule.step)
+if config.get("eval", True) and as_native.dist.get_rank() == 0:
+    result["eval"] = score(net)
+as_native.finish(result)

@@ -31,3 +31,16 @@ setup() { box_setup; }
     jq -cs 'group_by([.cell.model, .cell.padding, .cell.nodes]) | map(map(.loss.loss) | select(length == 2 and (.[0] | length) == (.[1] | length)) | transpose) |
         [map(length), (flatten(1) | all((.[0] - .[1] | fabs) <= 1e-5 * .[0]))]' reports/native-vs-pytorch/001/cells/*/*/result.json | diff - <(echo '[[4,4,4,4,63,63],true]')
 }
+
+@test "what PyTorch trained answers as well as what hpcgrid-worker trained, also from given weights" {
+    export PATH=$HPCGRID_PEERS/bin:$HPCGRID_BUILD/worker:$PATH
+    cd "$T"
+    echo '{"model": "bert-tiny", "dataset": "squad-slice", "samples": 16, "epochs": 1, "eval": false, "checkpoint": "first.safetensors"}' >first.json
+    hpcgrid-worker train --config first.json --result first.result
+    jq --arg dir "$HPCGRID_SOURCE/templates/trainers" '.workload.command[1] = $dir + "/{{trainer}}.py" | .repeats = 1 |
+        .workload += {env: {PYTHONDONTWRITEBYTECODE: "1", HPCGRID_DATA: env.PWD}, model: "bert-tiny", dataset: "squad-slice", samples: 60, lr: 1e-3} |
+        .axes += {epochs: [2], start: [{nodes: [1, 2]}, {init: "$HPCGRID_DATA/first.safetensors"}]}' "$HPCGRID_SOURCE/matrices/squad-learns.json" >learns.json
+    "$HPCGRID" run learns.json
+    jq -cs 'group_by([.cell.nodes, .cell.init]) | map(map({(.cell.trainer): .eval.f1}) | add) | map((.native - .pytorch | fabs) < 1 and .native > 1)' \
+        reports/squad-learns/001/cells/*/*/result.json | diff - <(echo '[true,true,true]')
+}
