@@ -38,8 +38,8 @@ setup() { box_setup; }
     echo '{"model": "bert-tiny", "dataset": "squad-slice", "samples": 16, "epochs": 1, "eval": false, "checkpoint": "first.safetensors"}' >first.json
     hpcgrid-worker train --config first.json --result first.result
     jq --arg dir "$HPCGRID_SOURCE/templates/trainers" '.workload.command[1] = $dir + "/{{trainer}}.py" | .repeats = 1 |
-        .workload += {env: {PYTHONDONTWRITEBYTECODE: "1", HPCGRID_DATA: env.PWD}, model: "bert-tiny", dataset: "squad-slice", samples: 60, lr: 1e-3} |
-        .axes += {epochs: [2], start: [{nodes: [1, 2]}, {init: "$HPCGRID_DATA/first.safetensors"}]}' "$HPCGRID_SOURCE/matrices/squad-learns.json" >learns.json
+        .workload += {env: {PYTHONDONTWRITEBYTECODE: "1", HPCGRID_DATA: env.PWD}, model: "bert-tiny", samples: 60, lr: 1e-3} |
+        .axes += {data: [{dataset: "squad-slice"}], epochs: [2], start: [{nodes: [1, 2]}, {init: "$HPCGRID_DATA/first.safetensors"}]}' "$HPCGRID_SOURCE/matrices/squad-learns.json" >learns.json
     "$HPCGRID" run learns.json
     jq -cs 'group_by([.cell.nodes, .cell.init]) | map(map({(.cell.trainer): .eval.f1}) | add) | map((.native - .pytorch | fabs) < 1 and .native > 1)' \
         reports/squad-learns/001/cells/*/*/result.json | diff - <(echo '[true,true,true]')

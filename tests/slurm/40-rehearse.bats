@@ -24,6 +24,7 @@ pairs-tiny repeat=1
 squad-a100-baseline repeat=1,padding=max_length
 squad-eval nodes=1
 squad-hardware nodes=1
+squad-learns repeat=1,trainer=native,epochs=1,dataset=squad-slice
 squad-sites repeat=1
 squad-tiny nodes=2
 strategies-tiny strategy=deepspeed_stage_3,tasks_per_node=2
@@ -56,7 +57,7 @@ END
     while read -r name; do cat "$(basename "$name").log"; done <failed
     [ ! -s failed ]
     jq -s . reports/*/*/cells/*/*/result.json >all.json
-    jq -e 'length == 33 and all(.[]; .status == "ok" and .rehearsal)' all.json
+    jq -e 'length == 34 and all(.[]; .status == "ok" and .rehearsal)' all.json
     jq -e '[.[].cell | select(.site == "lab").hardware] | sort == ["a100", "cpu64", "rtx5070", "t4"]' all.json
     jq -e '[.[] | select(.cell.nodes == 2 and .cell.tasks_per_node == 1) | .cell.strategy] | unique | contains(
         ["ddp", "deepspeed", "deepspeed_stage_1", "deepspeed_stage_3", "fsdp"])' all.json
