@@ -87,6 +87,10 @@ const struct hg_field hg_hardware_fields[] = {
       .schema = SIZE_SCHEMA,
       .doc = "memory of one GPU (on CPU nodes: of a node, for all its tasks): `40G`; cells of "
              "hpcgrid-worker that would hold more are skipped; absent: not checked" },
+    { "network_gbit_s", HG_J_REAL, offsetof(struct hg_hardware, network_gbit_s), .min = 0,
+      .max = 1e6,
+      .doc = "what one node can send to others in Gbit/s, all its interfaces together; a training "
+             "between nodes that stays below 3 % of it has a note in reports" },
     { "backend", HG_J_STRING, offsetof(struct hg_hardware, backend), .words = backends,
       .doc =
           "what hpcgrid-worker computes with: `cuda` or `cpu`; absent: by the presence of GPUs" },

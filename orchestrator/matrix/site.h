@@ -28,6 +28,7 @@ struct hg_hardware {
     char *account;            /* overrides the site's */
     char *qos;
     double price_per_hour; /* of one device; 0: not said */
+    double network_gbit_s; /* of one node; 0: not said */
     json_t *json;          /* the entry as written, with its name and gpus_per_node: what $hw is */
 };
 

@@ -115,12 +115,16 @@ static json_t *describe_ranks(void *context, const char *dir)
 {
     struct node *n = context;
     const char *problem = getenv("HPCGRID_ERROR"); /* of the batch script */
+    json_t *ranks;
 
     n->problem = (struct hg_err)HG_ERR_INIT;
     hg_launch_done(&n->launch);
     if (problem && problem[0])
         hg_err_set(&n->problem, HG_E_ENV, "%s", problem);
-    return n->problem.code ? NULL : hg_launch_make(&n->job, dir, &n->launch, &n->problem);
+    ranks = n->problem.code ? NULL : hg_launch_make(&n->job, dir, &n->launch, &n->problem);
+    json_decref(n->outcome.env);
+    n->outcome.env = hg_where_env(json_object_get(ranks, "env"));
+    return ranks;
 }
 
 static void on_claim(void *context, const char *dir)
@@ -354,7 +358,9 @@ static void find_out(struct node *n)
         json_string_value(json_array_get(json_object_get(n->job.site, "launcher"), 0));
     bool srun = launcher && strcmp(basename(launcher), "srun") == 0;
 
-    n->outcome.env = hg_where_env();
+    json_object_set(n->outcome.env, "network_gbit_s",
+                    json_object_get(json_object_get(n->job.site, "network_gbit_s"),
+                                    json_string_value(json_object_get(n->job.cell, "hardware"))));
     n->outcome.slurm = hg_where_slurm(srun ? launcher : NULL);
     n->outcome.code = hg_code_of(&(struct hg_code_place){
         .dir = cwd ? cwd : n->job.rd.path,

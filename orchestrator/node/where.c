@@ -18,6 +18,7 @@
 #include "base/json.h"
 #include "base/proc.h"
 #include "base/text.h"
+#include "results/inputs.h"
 
 #define FIRST_PORT 12000 /* below the kernel's range for outgoing connections */
 #define PORTS 20000
@@ -121,7 +122,26 @@ long long hg_where_oom_kills(void)
     return kills;
 }
 
-json_t *hg_where_env(void)
+static void set_network(json_t *env, const json_t *ranks)
+{
+    const char *name;
+    json_t *value;
+
+    for (char **e = environ; *e; e++) {
+        size_t n = strcspn(*e, "=");
+        char *own = hg_strndup(*e, n);
+
+        if ((*e)[n] && hg_inputs_is_network(own))
+            set_text(env, own, *e + n + 1);
+        free(own);
+    }
+    json_object_foreach((json_t *)ranks, name, value) {
+        if (hg_inputs_is_network(name))
+            json_object_set(env, name, value);
+    }
+}
+
+json_t *hg_where_env(const json_t *ranks)
 {
     json_t *env = json_object();
     struct utsname u;
@@ -137,6 +157,7 @@ json_t *hg_where_env(void)
     if (hg_where_gpu(text, sizeof text))
         set_text(env, "gpu", text);
     set_text(env, "hpcgrid", HPCGRID_VERSION);
+    set_network(env, ranks);
     return env;
 }
 

@@ -19,8 +19,9 @@ long hg_where_cores(void);
 /* Model of the first GPU that the kernel knows. False if there is none. */
 bool hg_where_gpu(char *out, size_t size);
 
-/* {"host", "kernel", "machine", "cpu", "cores", "gpu", "hpcgrid"}. A new reference. */
-json_t *hg_where_env(void);
+/* {"host", "kernel", "machine", "cpu", "cores", "gpu", "hpcgrid"}, and the variables that choose the ranks' network: of this process,
+ * and of those that the ranks get on top (an object of strings, or NULL). A new reference. */
+json_t *hg_where_env(const json_t *ranks);
 
 /* {"job_id", "array_job_id", "array_task_id", "restarts", "nodes", "partition", "account", "qos",
  * "cluster", "version"} from the job's environment; an empty object outside of Slurm. `srun` prints the

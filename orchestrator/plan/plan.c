@@ -574,7 +574,7 @@ static json_t *workload_of(const struct hg_matrix *m, struct hg_err *err)
 static json_t *site_of(const struct hg_matrix *m)
 {
     const struct hg_site *site = m->site;
-    json_t *out = json_object(), *container = json_array();
+    json_t *out = json_object(), *container = json_array(), *networks = json_object();
 
     json_object_set_new(out, "name", json_string(site->name));
     if (m->site_given)
@@ -585,6 +585,13 @@ static json_t *site_of(const struct hg_matrix *m)
         json_array_append_new(container, json_string(site->container[i]));
     json_object_set_new(out, "container", container);
     json_object_set(out, "env", site->env);
+    for (size_t i = 0; i < site->n_hardware; i++)
+        if (site->hardware[i].network_gbit_s > 0)
+            json_object_set_new(networks, site->hardware[i].name,
+                                json_real(site->hardware[i].network_gbit_s));
+    if (json_object_size(networks))
+        json_object_set(out, "network_gbit_s", networks);
+    json_decref(networks);
     if (site->rehearsal)
         json_object_set_new(out, "rehearsal", json_deep_copy(site->rehearsal));
     return out;

@@ -19,6 +19,9 @@
 #define RATE_TOLERANCE 0.25
 #define EPOCHS_TOLERANCE 0.1
 #define LEFT_OUT_PART 0.01
+/* A network is slow below this part of what the site states; told by collectives of so many bytes a call. */
+#define SLOW_NETWORK 0.03
+#define TELLING_BYTES 4e6
 
 static double number(const json_t *object, const char *key)
 {
@@ -327,6 +330,30 @@ static void check_ranks(struct doubts *d)
                           number(d->r->cell, "nodes")));
 }
 
+/* Payload by the ring's formula is what crosses the border of a node in one direction. The quickest collective counts: in others the ranks
+ * may have waited for each other. */
+static void check_network(struct doubts *d)
+{
+    double stated = number(json_object_get(d->entry, "env"), "network_gbit_s"), most = 0;
+    const char *name, *which = NULL;
+    json_t *coll;
+
+    if (d->r->rehearsal || !(number(d->r->cell, "nodes") > 1))
+        return;
+    json_object_foreach(json_object_get(d->entry, "comm"), name, coll) {
+        double bytes = number(coll, "ring_bytes"), gbit_s = 8e-9 * bytes / number(coll, "seconds");
+
+        if (bytes >= TELLING_BYTES * number(coll, "calls") && gbit_s > most) {
+            most = gbit_s;
+            which = name;
+        }
+    }
+    if (which && most < SLOW_NETWORK * stated)
+        add(d, "its network was slow: ",
+            hg_str_printf("%s at %.3g Gbit/s, a node has %.6g: another interface?", which, most,
+                          stated));
+}
+
 /* ---- Samples ---- */
 
 static bool is_near(double a, double b)
@@ -391,6 +418,7 @@ json_t *hg_doubts_find(const json_t *entry, struct hg_result *r)
     check_resumed(&d);
     check_sizes(&d);
     check_ranks(&d);
+    check_network(&d);
     check_rate(&d);
     return d.found;
 }

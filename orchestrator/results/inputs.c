@@ -2,7 +2,6 @@
 #include "results/inputs.h"
 
 #include <ctype.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include "results/metric.h"
@@ -47,6 +46,20 @@ static const char *const env_keys[] = {
     "compiler", "cublaslt", "triton",    "apex",      "flash_attn",   NULL,
 };
 
+bool hg_inputs_is_network(const char *variable)
+{
+    static const char *const prefixes[] = {
+        "NCCL_", "UCX_", "OMPI_MCA_", "FI_", "GLOO_", "MPICH_"
+    };
+
+    if (strstr(variable, "DEBUG") || strstr(variable, "_LOG"))
+        return false;
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        if (strncmp(variable, prefixes[i], strlen(prefixes[i])) == 0)
+            return true;
+    return false;
+}
+
 static bool is_platform(const char *key)
 {
     static const char *const parts[] = { "version",  "clock",       "mhz", "power_limit",
@@ -61,7 +74,7 @@ static bool is_platform(const char *key)
         if (found && (found == key || !isalpha((unsigned char)found[-1])))
             return true;
     }
-    return strncmp(key, "NCCL_", 5) == 0;
+    return hg_inputs_is_network(key);
 }
 
 /* Beside `env` the same names may be something else: a time, a host's name, a device's index, per cent of the cores. */

@@ -3,8 +3,13 @@
 #define HG_RESULTS_INPUTS_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
 /* What a result was computed from, and on. */
+
+/* Does this variable of the environment choose the network of the ranks, or how they use it: NCCL_SOCKET_IFNAME, UCX_TLS, OMPI_MCA_btl?
+ * Not those that only make it talk. */
+bool hg_inputs_is_network(const char *variable);
 
 /* Members of `comparable` that may as well stand in the result itself or in its cell; ends with NULL. */
 extern const char *const hg_inputs_keys[];

@@ -22,7 +22,7 @@ plan() {
     cat >"$run_dir/plan.json" <<END
 {"schema": "hpcgrid-plan/3", "name": "x", "run_key": "0123456789abcdef0123456789abcdef",
  "workload": $1,
- "site": {"name": "here", "launcher": [], "env": {"SITE_SAYS": "hello"}},
+ "site": {"name": "here", "launcher": [], "env": {"SITE_SAYS": "hello"}, "network_gbit_s": {"a100": 800, "cpu": 200}},
  "batches": [{"number": 1, "cells": 3, "hardware": "cpu", "gpu": ${gpu:-false}, "job": {"nodes": 1, "tasks_per_node": ${tasks:-1}, "cpus_per_task": ${cpus:-1}, "time_s": ${time_s:-0}}}]}
 END
     for id in c-0 c-1 c-2; do
@@ -661,6 +661,13 @@ END
         [ "$(cat "$dir/$f")" = "$want" ] || { od -c "$dir/$f"; return 1; }
     done
     [ ! -e "$BATS_TEST_TMPDIR/canary" ]
+}
+
+@test "a result names the network that the site states and the variables that choose it" {
+    plan '{"command": ["true"], "launch": [], "cwd": "/", "env": {"UCX_TLS": "tcp", "NCCL_IB_HCA": "mlx5_1", "OTHER": "x"}}'
+    NCCL_SOCKET_IFNAME=ib0 NCCL_IB_HCA=mlx5_0 NCCL_DEBUG=INFO UCX_LOG_LEVEL=info XNCCL_A=1 node
+    jq -ce '.env | with_entries(select(.key | test("NCCL|UCX|OTHER|network")))' "$run_dir/cells/1-000/c-0.0.0/result.json" |
+        diff - <(echo '{"NCCL_IB_HCA":"mlx5_1","NCCL_SOCKET_IFNAME":"ib0","UCX_TLS":"tcp","network_gbit_s":200}')
 }
 
 @test "the workload finds its cell, without notes" {

@@ -173,6 +173,17 @@ EOT
     of '({cell: {nodes: 1, gpus_per_node: 1, strategy: "single"}, train_s: 100}), {cell: {nodes: 2, gpus_per_node: 1, strategy: "ddp"}, train_s: 60, ranks: [{host: "n1"}, {host: "n1"}]}' \
         '{baseline: {nodes: 1, strategy: "single"}}'
     refused 'ran on one node: n1, the cell has 2'
+    # between nodes, from collectives that are large enough to tell
+    across() { # NODES CALLS GBIT_S
+        of "(1, $1) as \$n | {cell: {nodes: \$n, gpus_per_node: 1, strategy: (if \$n == 1 then \"single\" else \"ddp\" end)}, train_s: (100 / \$n),
+            env: {network_gbit_s: $3}, comm: {all_reduce: {calls: $2, ring_bytes: 1e9, seconds: 10}, broadcast: {calls: 1, ring_bytes: 9, seconds: 1}}}" '{baseline: {nodes: 1, strategy: "single"}}'
+    }
+    across 2 100 800
+    refused 'its network was slow: all_reduce at 0.8 Gbit/s, a node has 800: another interface?'
+    for case in '2 1000 800' '2 100 20'; do
+        across $case
+        accepted
+    done
     pair '{samples: 1000, train_s: 100, samples_per_s: 10}' '{samples: 1000, samples_per_s: 100}'
     "$hpcgrid" report set.json --format json | jq -se '.[0] | .tables[0].points[-1].notes | any(. == "its samples_per_s is not samples / train_s: samples_per_s x train_s is 5200, samples 1000")'
     # none of this is a contradiction

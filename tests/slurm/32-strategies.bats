@@ -32,6 +32,17 @@ setup() {
     jq -e '[.[] | select(.cell.strategy != "single") | .final_loss] | length == 11 and (unique | length) == 1' all.json
 }
 
+@test "a training between nodes that is far slower than the site's network has a note" {
+    for gbit_s in 1 1000000; do
+        jq -n --argjson gbit_s $gbit_s '{hpcgrid: 1, name: "net", site: {extends: "box", hardware: {cpu: {network_gbit_s: $gbit_s}}},
+            workload: {program: "hpcgrid-worker", model: "bert-tiny", dataset: "squad-slice", strategy: "ddp", nodes: 2, tasks_per_node: 1, cpus_per_task: 1,
+                samples: 16, steps: 1, eval: false, time: "10m"}}' >net.json
+        "$HPCGRID" run --new net.json >table
+        grep -q 'its network was slow: [a-z_]* at .* Gbit/s, a node has 1e+06: another interface?' <(tr -s '\n ' ' ' <table) && noted=1 || noted=0
+        [ "$noted" = $((gbit_s > 1)) ]
+    done
+}
+
 # fault WHAT: a cell on two nodes whose rank 1 has it in step 5; its result in r.json
 fault() {
     jq -n --arg fault "$1:1:5:2" --arg name "fault-$1" '{hpcgrid: 1, name: $name, site: "box",
