@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "base/seal.h"
 #include "rundir/events.h"
 #include "rundir/journal.h"
 
@@ -46,11 +47,29 @@ static const char *state_of(const struct hg_journal *j, int batch, uint32_t line
 
 /* ---- The fold ---- */
 
+struct step {
+    const char *kind, *members;
+    const char *cells; /* states of cells 0, 1, 2 afterwards; NULL: there are none */
+};
+
+static void walk(struct hg_journal *j, const struct step *steps, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        char found[128];
+
+        say(j, steps[i].kind, steps[i].members);
+        if (!steps[i].cells)
+            continue;
+        snprintf(found, sizeof found, "%s %s %s", state_of(j, 1, 0), state_of(j, 1, 1),
+                 state_of(j, 1, 2));
+        if (strcmp(found, steps[i].cells) != 0)
+            fail_msg("step %zu (%s): %s, wanted %s", i, steps[i].members, found, steps[i].cells);
+    }
+}
+
 static void test_every_way_through_the_states(void **state)
 {
-    static const struct {
-        const char *kind, *members, *cells; /* states of cells 0, 1, 2 afterwards */
-    } steps[] = {
+    static const struct step steps[] = {
         { "open", "{\"schema\":\"hpcgrid-events/1\"}", NULL },
         { "plan", "{\"batches\":[3]}", "waiting waiting waiting" },
         { "intent", "{\"submission\":1,\"claim\":1,\"key\":\"k1\",\"batch\":1,\"tasks\":\"0-1\"}",
@@ -100,17 +119,7 @@ static void test_every_way_through_the_states(void **state)
     struct hg_journal *j = open_journal(1);
 
     (void)state;
-    for (size_t i = 0; i < N_OF(steps); i++) {
-        char found[128];
-
-        say(j, steps[i].kind, steps[i].members);
-        if (!steps[i].cells)
-            continue;
-        snprintf(found, sizeof found, "%s %s %s", state_of(j, 1, 0), state_of(j, 1, 1),
-                 state_of(j, 1, 2));
-        if (strcmp(found, steps[i].cells) != 0)
-            fail_msg("step %zu (%s): %s, wanted %s", i, steps[i].members, found, steps[i].cells);
-    }
+    walk(j, steps, N_OF(steps));
     assert_int_equal(hg_journal_state(j)->counts[HG_CELL_WAITING], 2);
     assert_int_equal(hg_journal_state(j)->counts[HG_CELL_OK], 2);
     assert_int_equal(hg_journal_state(j)->cells, 5);
@@ -123,6 +132,108 @@ static void test_every_way_through_the_states(void **state)
     say(j, "release", "{}");
     assert_int_equal(hg_run_count_held(hg_journal_state(j)), 0);
     hg_journal_close(j);
+}
+
+/* What comes late, twice, or from a submission that the cell has left. */
+static void test_records_that_no_longer_concern_a_cell_change_nothing(void **state)
+{
+    static const struct step steps[] = {
+        { "open", "{\"schema\":\"hpcgrid-events/1\",\"cluster\":\"lumi\"}", NULL },
+        { "plan", "{\"batches\":[3],\"removed\":[\"\",\"0\"]}", "waiting waiting waiting" },
+        { "receipt", "{}", "waiting waiting waiting" },
+        { "intent", "{\"submission\":1,\"claim\":1,\"batch\":1,\"tasks\":\"0-1\"}",
+          "intended intended waiting" },
+        { "again", "{\"batch\":1,\"lines\":\"0-1\"}", "intended intended waiting" },
+        { "submitted", "{\"submission\":1,\"job\":7}", "pending pending waiting" },
+        { "submitted", "{\"submission\":1,\"job\":7}", "pending pending waiting" },
+        { "ambiguous", "{\"submission\":1}", "pending pending waiting" },
+        { "rejected", "{\"submission\":1}", "pending pending waiting" },
+        { "settled", "{\"submission\":1}", "pending pending waiting" },
+        { "lost", "{\"submission\":1,\"tasks\":\"1\"}", "pending waiting waiting" },
+        { "intent", "{\"submission\":2,\"claim\":2,\"batch\":1,\"tasks\":\"1\"}",
+          "pending intended waiting" },
+        { "submitted", "{\"submission\":1,\"job\":7}", "pending intended waiting" },
+        { "ambiguous", "{\"submission\":1}", "pending intended waiting" },
+        { "rejected", "{\"submission\":1}", "pending intended waiting" },
+        { "settled", "{\"submission\":1}", "pending intended waiting" },
+        { "settled", "{\"submission\":1,\"found\":true}", "pending intended waiting" },
+        { "lost", "{\"submission\":1,\"tasks\":\"1\"}", "pending intended waiting" },
+        { "result", "{\"submission\":1,\"tasks\":\"1\",\"status\":\"ok\"}",
+          "pending intended waiting" },
+        /* a claim goes on with another submission */
+        { "settled", "{\"submission\":2}", "pending waiting waiting" },
+        { "intent", "{\"submission\":3,\"claim\":2,\"batch\":1,\"tasks\":\"1\"}",
+          "pending intended waiting" },
+        { "settled", "{\"submission\":2,\"found\":true}", "pending intended waiting" },
+        { "cancel", "{\"batch\":1,\"lines\":\"1\"}", "pending intended waiting" },
+        { "rejected", "{\"submission\":3}", "pending cancelled waiting" },
+        { "recalled", "{\"submission\":3}", "pending cancelled waiting" },
+        { "adopted", "{\"batch\":1,\"lines\":\"0-2\"}", "pending cancelled ok" },
+        { "state", "{\"submission\":1,\"tasks\":\"0\",\"state\":\"SUSPENDED\",\"start\":5}",
+          "running cancelled ok" },
+        { "state", "{\"submission\":1,\"tasks\":\"0\",\"state\":\"RUNNING\",\"restarts\":1}",
+          "running cancelled ok" },
+        { "state", "{\"submission\":1,\"tasks\":\"0\",\"state\":\"RUNNING\",\"restarts\":1}",
+          "running cancelled ok" },
+        { "plan", "{\"batches\":[3],\"removed\":[\"0\"]}", "running cancelled ok" },
+        { "plan", "{\"batches\":[3],\"removed\":[\"\"]}", "running cancelled ok" },
+        { "recalled", "{\"submission\":1,\"tasks\":\"0\"}", "waiting cancelled ok" },
+        { "intent", "{\"submission\":4,\"claim\":1,\"batch\":1,\"tasks\":\"0\"}",
+          "intended cancelled ok" },
+        { "result", "{\"submission\":4,\"status\":\"of the next release\",\"restarts\":2}",
+          "failed cancelled ok" },
+        { "state", "{\"submission\":4,\"state\":\"RUNNING\"}", "failed cancelled ok" },
+        { "lost", "{\"submission\":4}", "failed cancelled ok" },
+        /* the matrix loses two of them and gets them back */
+        { "plan", "{\"batches\":[3],\"removed\":[\"0-1\"]}", "removed removed ok" },
+        { "again", "{\"batch\":1,\"lines\":\"0\"}", "removed removed ok" },
+        { "plan", "{\"batches\":[3],\"removed\":[null]}", "waiting cancelled ok" },
+        { "plan", "{\"batches\":[3],\"spare\":[\"0-1\"]}", "not_needed cancelled ok" },
+        { "cancel", "{\"batch\":1,\"lines\":\"0\"}", "not_needed cancelled ok" },
+        { "need", "{\"batch\":1,\"lines\":\"0-2\"}", "not_needed cancelled ok" },
+    };
+    struct hg_journal *j = open_journal(1);
+    const struct hg_run_state *s = hg_journal_state(j);
+
+    (void)state;
+    walk(j, steps, N_OF(steps));
+    assert_string_equal(s->cluster, "lumi");
+    assert_int_equal(hg_run_cell_find(s, 1, 1)->losses, 1); /* what was recalled is not lost */
+    hg_journal_close(j);
+}
+
+/* A cell counts its losses up to what its byte holds. */
+static void test_losses_are_counted_to_255(void **state)
+{
+    struct hg_run_state *s = hg_run_state_create();
+
+    (void)state;
+    assert_int_equal(hg_run_state_apply(s, "plan", json_pack("{s:[i]}", "batches", 1), NULL), 0);
+    for (int i = 1; i <= 300; i++) {
+        json_t *intent = json_pack("{s:i, s:i, s:i, s:s}", "submission", i, "claim", 1, "batch", 1,
+                                   "tasks", "0");
+
+        assert_int_equal(hg_run_state_apply(s, "intent", intent, NULL), 0);
+        assert_int_equal(hg_run_state_apply(s, "lost", json_pack("{s:i}", "submission", i), NULL),
+                         0);
+        assert_int_equal(hg_run_cell_find(s, 1, 0)->losses, i < 255 ? i : 255);
+    }
+    hg_run_state_free(s);
+}
+
+static void test_a_plan_of_too_many_batches_is_an_error(void **state)
+{
+    struct hg_run_state *s = hg_run_state_create();
+    struct hg_err err = HG_ERR_INIT;
+    json_t *list = json_array();
+
+    (void)state;
+    for (int i = 0; i <= 1000000; i++)
+        json_array_append_new(list, json_integer(0));
+    assert_int_equal(hg_run_state_apply(s, "plan", json_pack("{s:o}", "batches", list), &err), -1);
+    assert_int_equal(err.code, HG_E_INPUT);
+    assert_int_equal(hg_run_state_apply(s, "plan", NULL, &err), -1); /* not UTF-8 */
+    hg_run_state_free(s);
 }
 
 static void test_records_that_contradict_the_others_are_errors(void **state)
@@ -140,7 +251,12 @@ static void test_records_that_contradict_the_others_are_errors(void **state)
         { "intent",
           "{\"submission\":1,\"claim\":1,\"batch\":1,\"offset\":4294967295,\"tasks\":\"1\"}" },
         { "intent", "{\"submission\":1,\"claim\":1,\"batch\":1,\"tasks\":\"x\"}" },
+        { "intent", "{\"submission\":1,\"claim\":1,\"together\":0,\"batch\":1,\"tasks\":\"0\"}" },
+        { "state", "{\"submission\":0,\"state\":\"RUNNING\"}" },
+        { "plan", "{\"batches\":[3],\"removed\":[\"x\"]}" },
+        { "plan", "{\"batches\":[3],\"spare\":[\"3\"]}" },
         { "cancel", "{\"batch\":1,\"lines\":\"0-3\"}" },
+        { "cancel", "{\"batch\":1,\"lines\":\"2-4,6\"}" },
         { "cancel", "{\"batch\":-1,\"lines\":\"0\"}" },
         { "hold", "{\"batch\":2,\"lines\":\"0\"}" },
         { "release", "{\"batch\":1,\"lines\":\"x\"}" },
@@ -315,10 +431,42 @@ static void test_torn_tail_is_cut_off_by_the_next_writer(void **state)
     free(path);
 }
 
+/* A record that is whole, but not the next one; one without its newline that something follows; something else than a record. */
+static void test_a_tail_that_no_cut_write_leaves_is_damage(void **state)
+{
+    static const struct {
+        int seq;
+        const char *behind;
+        bool torn;
+    } tails[] = { { 2, "\n", false }, { 1, "x", false }, { 1, "", true } };
+    struct hg_err err = HG_ERR_INIT;
+
+    (void)state;
+    for (size_t i = 0; i < N_OF(tails); i++) {
+        struct hg_run_state *s = hg_run_state_create();
+        struct hg_buf text = HG_BUF_INIT;
+        json_t *record = json_pack("{s:i, s:s}", "seq", tails[i].seq, "kind", "receipt");
+        size_t used;
+
+        hg_seal_dump(record, HG_JSON_COMPACT, &text);
+        text.len--;
+        hg_buf_puts(&text, tails[i].behind);
+        assert_int_equal(hg_run_state_fold(s, "f", text.data, text.len, &used, &err),
+                         tails[i].torn ? 0 : -1);
+        assert_int_equal(s->torn, tails[i].torn);
+        assert_int_equal(hg_run_state_fold(s, "f", "garbage", 7, &used, &err), -1);
+        json_decref(record);
+        hg_buf_done(&text);
+        hg_run_state_free(s);
+    }
+}
+
 static void test_a_journal_is_followed_as_it_grows(void **state)
 {
     struct hg_run_state *s = NULL;
     struct hg_journal *j = open_journal(1);
+    struct hg_err err = HG_ERR_INIT;
+    char *path = journal_path();
     size_t used = 0, before;
 
     (void)state;
@@ -335,7 +483,20 @@ static void test_a_journal_is_followed_as_it_grows(void **state)
     assert_int_equal(used, before);
     assert_int_equal(s->seq, 2);
     hg_journal_close(j);
+    assert_int_equal(truncate(path, 0), 0); /* another one in its place */
+    j = open_journal(1);
+    say(j, "plan", "{\"batches\":[1]}");
+    assert_int_equal(hg_run_state_follow(dir, &s, &used, NULL), 0);
+    assert_int_equal(s->counts[HG_CELL_WAITING], 1);
+    hg_journal_close(j);
+    unlink(path);
+    assert_int_equal(hg_run_state_follow(dir, &s, &used, &err), -1);
+    assert_int_equal(err.code, HG_E_ENV);
+    assert_null(hg_run_state_load(dir, NULL));
+    assert_int_equal(mkdir(path, 0700), 0); /* it is there, and cannot be read */
+    assert_null(hg_run_state_load(dir, NULL));
     hg_run_state_free(s);
+    free(path);
 }
 
 static void test_a_deposed_writer_changes_nothing(void **state)
@@ -463,10 +624,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         in_dir(test_every_way_through_the_states),
+        in_dir(test_records_that_no_longer_concern_a_cell_change_nothing),
+        cmocka_unit_test(test_losses_are_counted_to_255),
+        cmocka_unit_test(test_a_plan_of_too_many_batches_is_an_error),
         in_dir(test_records_that_contradict_the_others_are_errors),
         in_dir(test_every_prefix_replays_to_a_state_that_was),
         in_dir(test_every_flipped_bit_is_found),
         in_dir(test_torn_tail_is_cut_off_by_the_next_writer),
+        cmocka_unit_test(test_a_tail_that_no_cut_write_leaves_is_damage),
         in_dir(test_a_journal_is_followed_as_it_grows),
         in_dir(test_a_deposed_writer_changes_nothing),
         in_dir(test_records_are_kept_as_they_are),

@@ -225,8 +225,8 @@ static void test_who_holds_it_is_said_as_far_as_it_is_known(void **state)
 
 static void test_only_names_of_locks_count(void **state)
 {
-    static const char *const names[] = { "lock.0", "lock.02", "lock.2x", "lock.4294967296",
-                                         "lock.",  "lock",    "Lock.3",  "lock.-1" };
+    static const char *const names[] = { "lock.0", "lock.02", "lock.2x", "lock.4294967296", "lock.",
+                                         "lock",   "Lock.3",  "lock.-1", "lock.x" };
     struct hg_lock_owner owner;
     struct hg_lock *lock;
 
