@@ -15,6 +15,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "matrix/several.h"
 
 #define RUNS_MAX 999999 /* longer digit strings are somebody else's folders */
 
@@ -334,19 +335,27 @@ static void list_parts(const char *root, const char *name, struct hg_words *part
     hg_words_sort(parts);
 }
 
-int hg_rundir_parts(const char *root, const char *path, struct hg_words *parts, struct hg_err *err)
+int hg_rundir_parts(const char *root, const char *path, struct hg_words *parts, char **plain,
+                    struct hg_err *err)
 {
     struct hg_json_doc doc = HG_JSON_DOC_INIT;
     const char *name;
+    bool is_run;
     char *dir;
 
+    if (plain)
+        *plain = NULL;
     if (hg_json_load(path, &doc, err) < 0)
         return -1;
     name = json_string_value(json_object_get(doc.root, "name"));
     dir = name ? hg_fs_join(root, name) : NULL;
-    if (dir && json_object_get(doc.root, "hpcgrid") && !hg_fs_is_dir(dir))
+    is_run = dir && hg_fs_is_dir(dir);
+    if (dir && json_object_get(doc.root, "hpcgrid") && (!is_run || hg_several_in(doc.root)))
         list_parts(root, name, parts);
-    free(dir);
+    if (plain && parts->n && is_run)
+        *plain = dir;
+    else
+        free(dir);
     hg_json_doc_done(&doc);
     return 0;
 }
@@ -382,7 +391,7 @@ static int open_of_matrix(const char *root, const char *path, struct hg_rundir *
     const char *name;
     int rc = -1;
 
-    if (hg_json_load(path, &doc, err) < 0 || hg_rundir_parts(root, path, &parts, err) < 0)
+    if (hg_json_load(path, &doc, err) < 0 || hg_rundir_parts(root, path, &parts, NULL, err) < 0)
         goto out;
     name = json_string_value(json_object_get(doc.root, "name"));
     if (parts.n)
