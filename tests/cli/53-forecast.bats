@@ -78,6 +78,13 @@ duration     at most 6h 00m, 2 at a time (limits.running)' ]
     [ "$("$hpcgrid" expand m.json --ids | sort)" = "$(jq '.workload.time = "1h"' m.json >n.json && "$hpcgrid" expand n.json --ids | sort)" ]
 }
 
+@test "cells of a shared job have their part of its limit" {
+    jq '.workload.time = "10m" | .together = ["epochs"]' m.json >x.json
+    [ "$("$hpcgrid" plan x.json --forecast --json | jq -c '[.device_hours, .forecast.device_hours_by_limits, .forecast.seconds.at_most]')" = '[2,2,3600]' ]
+    "$hpcgrid" plan x.json --out reports/m/001 >/dev/null
+    "$hpcgrid" status m --no-poll --json | jq -se 'map(.left | [.device_hours_by_limits, .seconds.at_most] == [2, 3600]) == [true]'
+}
+
 @test "a rehearsal and a damaged run tell nothing" {
     measured 001 '10 * .epochs'
     jq '.site.rehearsal = {}' reports/m/001/plan.json >p && cp p reports/m/001/plan.json
