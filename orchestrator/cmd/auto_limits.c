@@ -11,7 +11,6 @@
 #include "matrix/cell.h"
 #include "matrix/together.h"
 #include "plan/plan.h"
-#include "cmd/forecast.h"
 
 #define SHARE 0.999
 #define UNKNOWN 3.0 /* times the forecast, if nothing tells how much runs differ */
@@ -74,6 +73,13 @@ void hg_auto_limits_set(struct hg_matrix *m, const char *reports)
     l->m = m;
     hg_measured_read(&l->measured, reports, m->name, 0);
     m->auto_times = (struct hg_auto_times){ .bound_s = bound_s, .free = free_limits, .context = l };
+}
+
+const struct hg_measured *hg_auto_limits_measured(const struct hg_matrix *m)
+{
+    const struct auto_limits *l = m->auto_times.context;
+
+    return l ? &l->measured : NULL;
 }
 
 void hg_auto_limits_forget(const struct hg_matrix *m)

@@ -109,6 +109,17 @@ duration     at most 6h 00m, 2 at a time (limits.running)' ]
     "$hpcgrid" status m --no-poll --json | jq -se 'map(.left | [.device_hours_by_limits, .seconds.at_most] == [2, 3600]) == [true]'
 }
 
+@test "earlier results are read once, for limits and forecast" {
+    strace -f -o /dev/null true 2>/dev/null || skip "strace may not trace here"
+    measured 001 '100 * .epochs'
+    for time in '"auto"' 3600; do
+        jq ".workload.time = $time" m.json >x.json
+        strace -f -qq -e trace=openat -o trace "$hpcgrid" plan x.json --forecast >out
+        grep -F '12 cells as runs of the same configuration took (run 001)' out
+        [ "$(grep -c 'result\.json"' trace)" = 12 ]
+    done
+}
+
 @test "a rehearsal and a damaged run tell nothing" {
     measured 001 '10 * .epochs'
     jq '.site.rehearsal = {}' reports/m/001/plan.json >p && cp p reports/m/001/plan.json
