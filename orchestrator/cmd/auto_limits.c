@@ -9,8 +9,8 @@
 #include "base/text.h"
 #include "contract/keys.h"
 #include "matrix/cell.h"
+#include "matrix/together.h"
 #include "plan/plan.h"
-#include "cmd/forecast.h"
 
 #define SHARE 0.999
 #define UNKNOWN 3.0 /* times the forecast, if nothing tells how much runs differ */
@@ -23,31 +23,31 @@ struct auto_limits {
     size_t cut;                        /* whose limit should be above what the hardware allows */
 };
 
-static double forecast_limit_s(struct auto_limits *l, const json_t *members,
+static double forecast_bound_s(struct auto_limits *l, const json_t *members,
                                const struct hg_forecast_run **run)
 {
     struct hg_forecast *f = l->measured.forecast;
-    double limit;
+    double bound;
 
     *run = hg_forecast_of(f, hg_forecast_configuration(f, members, hg_cell_devices(members)));
     if ((*run)->source == HG_FORECAST_NOTHING)
         return 0;
-    limit = hg_forecast_quantile(*run, SHARE);
-    if (isnan(limit))
-        limit = UNKNOWN * exp((*run)->center);
-    return fmax(HG_AUTO_FLOOR_S, fmin(limit, MOST * exp((*run)->center)));
+    bound = hg_forecast_quantile(*run, SHARE);
+    if (isnan(bound))
+        bound = UNKNOWN * exp((*run)->center);
+    return fmin(bound, MOST * exp((*run)->center));
 }
 
-static double limit_s(void *context, const json_t *members)
+static double bound_s(void *context, const json_t *members)
 {
     struct auto_limits *l = context;
     const struct hg_hardware *hw = hg_matrix_hardware(l->m, members);
     const struct hg_forecast_run *run;
-    double limit = forecast_limit_s(l, members, &run);
+    double bound = forecast_bound_s(l, members, &run);
 
     l->cells[run->source]++;
-    l->cut += hw && hw->max_time_s > 0 && limit > hw->max_time_s;
-    return limit;
+    l->cut += hw && hw->max_time_s > 0 && bound > hw->max_time_s;
+    return bound;
 }
 
 static void free_limits(void *context)
@@ -72,7 +72,14 @@ void hg_auto_limits_set(struct hg_matrix *m, const char *reports)
     l = hg_alloc_zeroed(1, sizeof *l);
     l->m = m;
     hg_measured_read(&l->measured, reports, m->name, 0);
-    m->auto_times = (struct hg_auto_times){ .limit_s = limit_s, .free = free_limits, .context = l };
+    m->auto_times = (struct hg_auto_times){ .bound_s = bound_s, .free = free_limits, .context = l };
+}
+
+const struct hg_measured *hg_auto_limits_measured(const struct hg_matrix *m)
+{
+    const struct auto_limits *l = m->auto_times.context;
+
+    return l ? &l->measured : NULL;
 }
 
 void hg_auto_limits_forget(const struct hg_matrix *m)
@@ -103,8 +110,8 @@ void hg_auto_limits_append(const struct hg_matrix *m, struct hg_buf *out)
     hg_outlook_append_sources(l->measured.forecast, &o, out);
     if (forecast) {
         hg_measured_append_runs(&l->measured, out);
-        hg_buf_printf(out, ", so that 999 of 1000 end in time, at least %d min",
-                      HG_AUTO_FLOOR_S / 60);
+        hg_buf_printf(out, ", so that 999 of 1000 end in time, at least %d min%s",
+                      HG_AUTO_FLOOR_S / 60, hg_matrix_has_together(m) ? " a job" : "");
     }
     if (nothing)
         hg_buf_printf(out,
@@ -123,16 +130,19 @@ void hg_auto_limits_append_cell(const struct hg_matrix *m, const json_t *members
     struct auto_limits *l = m->auto_times.context;
     const struct hg_forecast_run *run;
     char limit[32];
+    double bound;
 
     if (!l)
         return;
-    forecast_limit_s(l, members, &run);
+    bound = forecast_bound_s(l, members, &run);
     if (run->source == HG_FORECAST_NOTHING) {
         hg_buf_puts(out, "the partition's default: no run tells how long it takes");
         return;
     }
-    hg_text_duration_slurm(hg_plan_auto_s(m, members), limit);
-    hg_buf_printf(out, "%s, ", limit);
+    if (!hg_matrix_has_together(m))
+        bound = hg_plan_auto_s(hg_matrix_hardware(m, members), bound);
+    hg_text_duration_slurm(bound, limit);
+    hg_buf_printf(out, hg_matrix_has_together(m) ? "%s of its job's, " : "%s, ", limit);
     hg_forecast_append_source(l->measured.forecast, run->source, out);
     hg_measured_append_runs(&l->measured, out);
 }

@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "matrix/matrix.h"
+#include "cmd/forecast.h"
 
 /* "time": "auto": time limits from earlier runs. */
 
@@ -13,6 +14,9 @@
  * runs below the folder `reports` (NULL: as hg_options_reports), at least HG_AUTO_FLOOR_S. Does nothing if no cell has it, or in a rehearsal,
  * whose times mean nothing. */
 void hg_auto_limits_set(struct hg_matrix *m, const char *reports);
+
+/* The runs that they follow from, lent by the matrix; NULL if they were not set. */
+const struct hg_measured *hg_auto_limits_measured(const struct hg_matrix *m);
 
 /* Append what "auto" means for the cells that have asked: "\"auto\" limits: 24 cells as ... took (run 002, 001); ...". Nothing if none has. */
 void hg_auto_limits_append(const struct hg_matrix *m, struct hg_buf *out);

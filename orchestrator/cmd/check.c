@@ -168,7 +168,7 @@ static int check_cells(struct hg_matrix *m, json_t **answer, struct hg_errs *err
         }
         rc = needs_look(m) ? look_at_cells(m, *answer, errs) : 0;
         hg_auto_limits_set(m, NULL);
-        if (rc == 0 && (m->gpu_hours || m->together || m->auto_times.limit_s))
+        if (rc == 0 && (m->gpu_hours || m->together || m->auto_times.bound_s))
             rc = look_at_plan(m, errs);
         if (data_check && hg_preflight_data(m, NULL, errs) < 0)
             rc = -1;

@@ -32,6 +32,7 @@
 #define SAID_S 20.0     /* how long a message stays without a key */
 #define LOG_MAX 65536   /* bytes of a log's end */
 #define KEPT_MAX 100    /* messages printed after the end */
+#define TWICE_S 0.5     /* from one click to the next */
 #define INPUT_MAX 400   /* bytes of a selector that is typed */
 #define SELECT_IDS 3000 /* cells of one place that a command is given by their ids */
 
@@ -64,6 +65,7 @@ struct hg_cockpit {
     double log_s;
     enum hg_scene_page page;
     size_t row, column, log_back;
+    double clicked_s; /* when the cell under the cursor was clicked */
     enum asking asking;
     const char *sure_word; /* the command that waits for a yes */
     bool sure_all;
@@ -513,11 +515,14 @@ static void move(size_t *at, size_t n, long by)
 /* False: it is not a key that moves. */
 static bool move_key(struct hg_cockpit *c, int key)
 {
-    long page = 10, by = key == HG_PRESS_UP          ? -1
-                         : key == HG_PRESS_DOWN      ? 1
-                         : key == HG_PRESS_PAGE_UP   ? -page
-                         : key == HG_PRESS_PAGE_DOWN ? page
-                                                     : 0;
+    long page = 10, notch = 3,
+         by = key == HG_PRESS_UP           ? -1
+              : key == HG_PRESS_DOWN       ? 1
+              : key == HG_PRESS_WHEEL_UP   ? -notch
+              : key == HG_PRESS_WHEEL_DOWN ? notch
+              : key == HG_PRESS_PAGE_UP    ? -page
+              : key == HG_PRESS_PAGE_DOWN  ? page
+                                           : 0;
 
     if (c->page == HG_SCENE_LOG && (key == HG_PRESS_HOME || key == HG_PRESS_END))
         by = key == HG_PRESS_HOME ? -LOG_MAX : LOG_MAX;
@@ -558,6 +563,25 @@ static void turn_page(struct hg_cockpit *c, enum hg_scene_page page)
     c->log_of = HG_MAP_NONE;
 }
 
+/* Move to the cell; at the second click show its log. */
+static void click(struct hg_cockpit *c)
+{
+    struct hg_scene s = { .board = c->board, .page = c->page, .row = c->row, .column = c->column };
+    double now_s = hg_clock_mono_s();
+    bool twice = now_s - c->clicked_s < TWICE_S;
+    struct hg_canvas canvas;
+    int line, column;
+
+    hg_terminal_pointer(&line, &column);
+    hg_terminal_canvas(&canvas);
+    if (hg_scene_find(&s, &canvas, line, column, &c->row, &c->column)) {
+        c->clicked_s = now_s;
+        if (twice && c->row == s.row && c->column == s.column)
+            turn_page(c, HG_SCENE_LOG);
+    }
+    hg_canvas_done(&canvas);
+}
+
 static void command_key(struct hg_cockpit *c, int key)
 {
     static const struct {
@@ -585,7 +609,9 @@ static void press(struct hg_cockpit *c, int key)
     if (key == HG_PRESS_SIZE || move_key(c, key))
         return;
     hg_buf_clear(&message);
-    if (key == 'q')
+    if (key == HG_PRESS_CLICK)
+        click(c);
+    else if (key == 'q')
         hg_signals_stop = SIGINT;
     else if (key == '?')
         turn_page(c, HG_SCENE_HELP);

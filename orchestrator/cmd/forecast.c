@@ -204,7 +204,7 @@ static void list_batch(struct hg_forecast *f, const struct hg_batch *b,
                 .configuration = hg_forecast_configuration(f, cell, hg_cell_devices(cell)),
                 .n = 1,
                 .devices = (double)b->devices,
-                .limit_s = b->time_s,
+                .limit_s = b->time_s / hg_batch_together(b),
                 .elapsed_s = NAN,
             };
         json_decref(record);
@@ -282,6 +282,8 @@ static int add_batches(struct hg_eta *e, const json_t *plan, struct hg_err *err)
         b->read = hg_alloc_zeroed(b->cap + 1, sizeof *b->read);
         b->devices = json_number_value(json_object_get(item, "devices"));
         b->limit_s = json_number_value(json_object_get(json_object_get(item, "job"), "time_s"));
+        if (json_object_get(item, "together"))
+            b->limit_s /= json_number_value(json_object_get(item, "together"));
         if (hg_plan_each_cell(e->rd.path, (int)i + 1, add_cell, e, err) < 0)
             return -1;
     }

@@ -157,7 +157,8 @@ static void print_table(const struct hg_plan *plan, const char *site_name)
 
 /* What earlier runs say of a plan. */
 struct ahead {
-    struct hg_measured measured;
+    const struct hg_measured *measured;
+    struct hg_measured own; /* where no "auto" limits have read the runs */
     struct hg_outlook outlook;
     struct hg_pace pace;
     const char *pace_from;
@@ -165,14 +166,18 @@ struct ahead {
 
 static void look_ahead(const struct hg_plan *plan, const struct hg_matrix *m, struct ahead *a)
 {
-    hg_measured_read(&a->measured, NULL, m->name, 0);
-    a->pace = a->measured.pace;
+    *a = (struct ahead){ .measured = hg_auto_limits_measured(m) };
+    if (!a->measured) {
+        hg_measured_read(&a->own, NULL, m->name, 0);
+        a->measured = &a->own;
+    }
+    a->pace = a->measured->pace;
     a->pace_from = m->running      ? "limits.running"
                    : a->pace.slots ? "as in the last run, whose waiting in the queue is included"
                                    : "not known how many will run at a time";
     if (m->running)
         a->pace.slots = (size_t)m->running;
-    hg_forecast_plan(&a->measured, plan, a->pace, &a->outlook);
+    hg_forecast_plan(a->measured, plan, a->pace, &a->outlook);
 }
 
 static void print_auto(const struct hg_matrix *m)
@@ -194,14 +199,14 @@ static void print_forecast(const struct hg_plan *plan, const struct hg_matrix *m
     hg_buf_puts(&text, "forecast     ");
     hg_outlook_append_hours(&a.outlook, &text);
     hg_buf_puts(&text, "\n             ");
-    hg_outlook_append_sources(a.measured.forecast, &a.outlook, &text);
-    hg_measured_append_runs(&a.measured, &text);
+    hg_outlook_append_sources(a.measured->forecast, &a.outlook, &text);
+    hg_measured_append_runs(a.measured, &text);
     hg_buf_puts(&text, "\nduration     ");
     hg_outlook_append_time(&a.outlook, 0, &text);
     hg_buf_printf(&text, ", %zu at a time (%s)", a.pace.slots ? a.pace.slots : 1, a.pace_from);
     puts(hg_buf_str(&text));
     hg_buf_done(&text);
-    hg_measured_done(&a.measured);
+    hg_measured_done(&a.own);
 }
 
 static json_t *forecast_json(const struct hg_plan *plan, const struct hg_matrix *m)
@@ -211,8 +216,8 @@ static json_t *forecast_json(const struct hg_plan *plan, const struct hg_matrix 
 
     look_ahead(plan, m, &a);
     out = hg_outlook_json(&a.outlook, a.pace);
-    json_object_set_new(out, "runs", hg_json_text(hg_buf_str(&a.measured.from)));
-    hg_measured_done(&a.measured);
+    json_object_set_new(out, "runs", hg_json_text(hg_buf_str(&a.measured->from)));
+    hg_measured_done(&a.own);
     return out;
 }
 

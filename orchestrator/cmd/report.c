@@ -451,10 +451,14 @@ static void list_operands(int argc, char **argv, struct hg_words *all)
 {
     for (int i = 0; i < argc; i++) {
         struct hg_words parts = HG_WORDS_INIT;
+        char *plain = NULL;
         struct stat st;
 
         if (stat(argv[i], &st) == 0 && S_ISREG(st.st_mode) && st.st_size <= MATRIX_MAX)
-            hg_rundir_parts(hg_options_reports(reports), argv[i], &parts, NULL);
+            hg_rundir_parts(hg_options_reports(reports), argv[i], &parts, &plain, NULL);
+        if (plain)
+            hg_warn("%s is of the matrix without several sites, and not in this report", plain);
+        free(plain);
         for (size_t k = 0; k < parts.n; k++)
             hg_words_push(all, parts.items[k]);
         if (!parts.n)

@@ -77,7 +77,7 @@ static const enum hg_cell_state state_of[HG_RETRY_CAUSES] = {
     [HG_RETRY_LOST] = HG_CELL_LOST,         [HG_RETRY_PREEMPTED] = HG_CELL_CANCELLED,
 };
 
-/* "time": "auto" is raised although "retry" does not say so, unless it is as long as it may be. */
+/* "time": "auto" is raised although "retry" does not say so, unless it is as long as it may be, and was the cell's alone. */
 static long long most_of(const struct retry *r, int batch, const struct hg_run_cell *cell)
 {
     const struct hg_batch *b = &r->d->plan->items[batch - 1];
@@ -85,7 +85,8 @@ static long long most_of(const struct retry *r, int batch, const struct hg_run_c
 
     if (most || r->cause != HG_RETRY_TIMEOUT || !b->auto_time)
         return most;
-    return b->time_max_s > 0 && ldexp(b->time_s, cell->retries[r->cause]) >= b->time_max_s
+    return hg_batch_together(b) == 1 && b->time_max_s > 0 &&
+                   ldexp(b->time_s, cell->retries[r->cause]) >= b->time_max_s
                ? 0
                : HG_AUTO_RAISES;
 }

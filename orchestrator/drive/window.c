@@ -191,18 +191,22 @@ json_t *hg_drive_make_job(const struct hg_drive *d, const struct hg_submission *
     return job;
 }
 
-/* The raised limit of its cells, in whole minutes; 0: as their batch. A limit that nobody knows was as long as they ran. */
+/* The raised limit of its jobs, in whole minutes; 0: as their batch. A limit that nobody knows was as long as their cells ran. */
 static int raise_time(struct hg_drive *d, const struct chunk *c, double *time_s, struct hg_err *err)
 {
     const struct hg_batch *b = &d->plan->items[c->batch - 1];
     struct hg_attempt a;
+    uint32_t task = 0;
+    double job_s = 0;
 
     *time_s = c->raises ? ldexp(b->time_s, c->raises) : 0;
     for (size_t i = 0; i < c->tasks.n && c->raises && b->time_s <= 0; i++)
         for (uint32_t k = c->tasks.items[i].first; k <= c->tasks.items[i].last; k++) {
             if (hg_drive_find_attempt(d, c->batch, c->offset + k, 0, &a, err) < 0)
                 return -1;
-            *time_s = fmax(*time_s, 2 * a.wall_s);
+            job_s = k / hg_batch_together(b) == task ? job_s + 2 * a.wall_s : 2 * a.wall_s;
+            task = k / hg_batch_together(b);
+            *time_s = fmax(*time_s, job_s);
         }
     if (b->time_max_s > 0 && *time_s > b->time_max_s)
         *time_s = b->time_max_s;

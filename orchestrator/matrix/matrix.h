@@ -15,8 +15,8 @@
 
 /* Who knows how long cells take: limits where "time" is "auto". */
 struct hg_auto_times {
-    /* Seconds for a cell; 0: nothing is known, the partition's default. NULL: of all cells. */
-    double (*limit_s)(void *context, const json_t *members);
+    /* Seconds that a cell will stay below; 0: nothing is known. NULL: of all cells. */
+    double (*bound_s)(void *context, const json_t *members);
     void (*free)(void *context);
     void *context;
 };

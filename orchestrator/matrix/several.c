@@ -56,6 +56,26 @@ void hg_several_add(struct hg_several *s, const struct hg_json_doc *doc, const j
     hg_buf_done(&path);
 }
 
+static bool names_site(const json_t *part)
+{
+    bool names = json_object_get(part, "site");
+    const char *key;
+    json_t *inner;
+    size_t i;
+
+    json_array_foreach((json_t *)part, i, inner)
+        names = names || names_site(inner);
+    json_object_foreach((json_t *)part, key, inner)
+        names = names || names_site(inner);
+    return names;
+}
+
+bool hg_several_in(const json_t *matrix)
+{
+    return !json_object_get(matrix, "site") && (names_site(json_object_get(matrix, "axes")) ||
+                                                names_site(json_object_get(matrix, "include")));
+}
+
 struct hg_several_site *hg_several_find(const struct hg_several *s, const char *word)
 {
     for (size_t i = 0; i < s->n; i++)

@@ -26,6 +26,9 @@ struct hg_several {
 void hg_several_add(struct hg_several *s, const struct hg_json_doc *doc, const json_t *part,
                     const char *pointer, const char *dir, struct hg_errs *errs);
 
+/* Does the text of a matrix name sites in axes or include, and none for all? */
+bool hg_several_in(const json_t *matrix);
+
 /* By the site's name, or the matrix's word; NULL: none of them. */
 struct hg_several_site *hg_several_find(const struct hg_several *s, const char *word);
 

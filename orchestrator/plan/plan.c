@@ -173,22 +173,29 @@ double hg_plan_round_time(double time_s, double most_s)
     return time_s;
 }
 
-double hg_plan_auto_s(const struct hg_matrix *m, const json_t *members)
+double hg_plan_auto_s(const struct hg_hardware *hw, double bound_s)
 {
-    const struct hg_hardware *hw = hg_matrix_hardware(m, members);
     double most = hw && hw->max_time_s > 0 ? hw->max_time_s : INFINITY;
-    double time_s =
-        m->auto_times.limit_s ? m->auto_times.limit_s(m->auto_times.context, members) : 0;
 
-    return time_s > 0 ? hg_plan_round_time(time_s < most ? time_s : most, most) : 0;
+    return bound_s > 0 ? hg_plan_round_time(fmin(fmax(bound_s, HG_AUTO_FLOOR_S), most), most) : 0;
 }
 
-/* longest: by hardware. */
+/* What a job needs for this cell: its "time"; where that is "auto", the forecast's bound; 0: not known. */
+static double need_s(const struct hg_matrix *m, const json_t *members)
+{
+    if (!hg_cell_time_is_auto(members))
+        return hg_cell_time_s(members);
+    return m->auto_times.bound_s ? m->auto_times.bound_s(m->auto_times.context, members) : 0;
+}
+
+/* Make a job's limit of the sum of what its cells need. longest: by hardware. */
 static void round_time(const json_t *longest, struct hg_shape *shape)
 {
     double most = json_real_value(json_object_get(longest, shape->hw->name));
 
-    if (shape->time_s > 0 && !shape->auto_time)
+    if (shape->auto_time)
+        shape->time_s = hg_plan_auto_s(shape->hw, shape->time_s);
+    else if (shape->time_s > 0)
         shape->time_s =
             hg_plan_round_time(shape->time_s, most > shape->time_s ? most : shape->time_s);
 }
@@ -245,8 +252,12 @@ static void note_known(struct make *mk, const json_t *at, const struct hg_cell *
     struct hg_batch *b = &mk->plan->items[i];
     struct hg_shape shape;
 
-    const uint64_t *saved = mk->past->items[i].saved;
+    const struct hg_batch *past = &mk->past->items[i];
+    const uint64_t *saved = past->saved;
     size_t from = b->cells.len;
+    bool keeps = hg_cell_time_is_auto(cell->members) && past->auto_time;
+    /* what waits is not sent again for each new forecast */
+    double time_s = keeps ? past->time_s : need_s(mk->m, cell->members);
 
     write_cell(cell, &b->cells);
     if (saved && hg_hash64(b->cells.data + from, b->cells.len - from) == saved[line])
@@ -254,14 +265,13 @@ static void note_known(struct make *mk, const json_t *at, const struct hg_cell *
     else
         b->at[line] = from + 1;
     if (b->together > 1)
-        note_job_time(&mk->fresh[i], b, line, hg_cell_time_s(cell->members));
-    if (hg_ranges_has(&mk->past->items[i].done, (uint32_t)line))
+        note_job_time(&mk->fresh[i], b, line, time_s);
+    if (hg_ranges_has(&past->done, (uint32_t)line))
         return;
     hg_shape_make(mk->m->site, cell->members, &shape);
-    if (shape.auto_time) /* what waits is not sent again for each new forecast */
-        shape.time_s = mk->past->items[i].auto_time ? mk->past->items[i].time_s
-                                                    : hg_plan_auto_s(mk->m, cell->members);
-    round_time(mk->longest, &shape);
+    shape.time_s = time_s;
+    if (!keeps)
+        round_time(mk->longest, &shape);
     note_request(&mk->fresh[i], cell, &shape);
     hg_shape_done(&shape);
 }
@@ -287,8 +297,9 @@ static void renew_batch(struct make *mk, size_t i)
 {
     struct hg_batch *b = &mk->plan->items[i], *old = &mk->fresh[i].old, now;
     struct hg_buf key = HG_BUF_INIT;
+    bool keeps = mk->fresh[i].shape.auto_time && b->auto_time; /* its limit */
 
-    if (b->together > 1) {
+    if (b->together > 1 && !keeps) {
         mk->fresh[i].shape.time_s = mk->fresh[i].endless ? 0 : longest_job(mk, i);
         round_time(mk->longest_job, &mk->fresh[i].shape);
     }
@@ -358,7 +369,9 @@ static void note_skipped(struct make *mk, const struct hg_cell *cell, const char
     json_array_append_new(cells, json_pack("{s:s, s:o}", "id", cell->id, "why", hg_json_text(why)));
 }
 
-static int place_cell(struct make *mk, const struct hg_cell *cell, const struct hg_shape *shape)
+/* time_s: what it needs; the shape has the limit that a job of its own gets. */
+static int place_cell(struct make *mk, const struct hg_cell *cell, const struct hg_shape *shape,
+                      double time_s)
 {
     char no_room[160] = "";
     struct hg_buf line = HG_BUF_INIT;
@@ -379,7 +392,7 @@ static int place_cell(struct make *mk, const struct hg_cell *cell, const struct 
     mk->plan->cells++;
     if (hg_matrix_has_together(mk->m)) {
         write_cell(cell, &line);
-        return hg_parties_add(&mk->parties, cell, hg_buf_detach(&line), mk->errs);
+        return hg_parties_add(&mk->parties, cell, time_s, hg_buf_detach(&line), mk->errs);
     }
     b = need_batch(mk, shape, 1);
     hg_batch_push(b, hg_strdup(cell->id));
@@ -392,10 +405,10 @@ static int place_cell(struct make *mk, const struct hg_cell *cell, const struct 
 static void find_longest_jobs(struct make *mk)
 {
     for (size_t i = 0; i < mk->n_fresh; i++)
-        if (mk->fresh[i].job_s && !mk->fresh[i].endless)
+        if (mk->fresh[i].job_s && !mk->fresh[i].endless && !mk->fresh[i].shape.auto_time)
             note_longest(mk->longest_job, mk->plan->items[i].hardware, longest_job(mk, i));
     for (size_t i = 0; i < mk->parties.n; i++)
-        if (mk->parties.items[i].n > 1)
+        if (mk->parties.items[i].n > 1 && !mk->parties.items[i].shape.auto_time)
             note_longest(mk->longest_job, mk->parties.items[i].shape.hw->name,
                          mk->parties.items[i].shape.time_s);
 }
@@ -499,6 +512,7 @@ static int plan_cell(const struct hg_cell *cell, void *context)
     struct make *mk = context;
     const json_t *known = cell->skip ? NULL : json_object_get(mk->known, cell->id);
     struct hg_shape shape;
+    double time_s;
     int rc = hg_selector_match(mk->select, cell->id, cell->members, &mk->err);
 
     mk->visited++;
@@ -517,13 +531,14 @@ static int plan_cell(const struct hg_cell *cell, void *context)
         return 0;
     }
     hg_shape_make(mk->m->site, cell->members, &shape);
+    time_s = need_s(mk->m, cell->members);
     if (shape.auto_time)
-        shape.time_s = hg_plan_auto_s(mk->m, cell->members);
+        shape.time_s = hg_plan_auto_s(shape.hw, time_s);
     hg_hazards_see(mk->hazards, cell, &shape);
     if (mk->m->site->rehearsal)
         note_missing(mk, cell, &shape);
     round_time(mk->longest, &shape);
-    rc = place_cell(mk, cell, &shape);
+    rc = place_cell(mk, cell, &shape, time_s);
     hg_shape_done(&shape);
     return rc;
 }

@@ -21,13 +21,13 @@ struct hg_plan *hg_plan_make(const struct hg_matrix *m, const struct hg_selector
  * hardware asks for: rounding must not pass a partition's limit. */
 double hg_plan_round_time(double time_s, double most_s);
 
-/* A cell whose "time" is "auto" gets at least so long, and after TIMEOUT twice as long, so often at most (or as often as
+/* A job whose "time" is "auto" gets at least so long, and after TIMEOUT twice as long, so often at most (or as often as
  * "retry" says). */
 #define HG_AUTO_FLOOR_S 300
 #define HG_AUTO_RAISES 2
 
-/* The limit of such a cell as a job gets it: from that of m->auto_times, rounded, at most what the hardware allows. 0: the
- * partition's default. */
-double hg_plan_auto_s(const struct hg_matrix *m, const json_t *members);
+/* The limit of such a job, from the sum of its cells' bounds (m->auto_times): rounded, at most what the hardware allows. 0, where
+ * nothing is known: the partition's default. */
+double hg_plan_auto_s(const struct hg_hardware *hw, double bound_s);
 
 #endif

@@ -18,6 +18,7 @@ static void key_of(const struct hg_shape *shape, struct hg_buf *out)
     struct hg_shape timeless = *shape;
 
     timeless.time_s = 0;
+    timeless.auto_time = false;
     hg_shape_key(&timeless, out);
 }
 
@@ -54,24 +55,18 @@ static int differ(const struct hg_parties *p, const struct hg_party *party,
         "only \"time\" may differ: give them the same resources, or jobs of their own");
 }
 
-int hg_parties_add(struct hg_parties *p, const struct hg_cell *cell, char *line,
+int hg_parties_add(struct hg_parties *p, const struct hg_cell *cell, double time_s, char *line,
                    struct hg_errs *errs)
 {
     struct hg_shape shape;
     struct hg_buf rest = HG_BUF_INIT;
     struct hg_party *party;
-    double time_s;
     size_t first;
     int rc = 0;
 
     hg_shape_make(p->m->site, cell->members, &shape);
     key_of(&shape, &rest);
-    time_s = shape.time_s;
-    if (shape.auto_time)
-        rc = hg_err_hint(
-            hg_json_error(&p->m->doc, "/together", errs,
-                          "\"time\" is \"auto\": cells that share a job need limits of their own"),
-            "write \"time\" as a number or a duration");
+    shape.time_s = time_s;
     party = find_party(p, cell, &rest, &first);
     if (!party) {
         party = HG_VEC_PUSH(p);
@@ -82,6 +77,7 @@ int hg_parties_add(struct hg_parties *p, const struct hg_cell *cell, char *line,
             rc = differ(p, party, cell, hg_buf_str(&rest), errs);
         party->shape.time_s =
             time_s > 0 && party->shape.time_s > 0 ? party->shape.time_s + time_s : 0;
+        party->shape.auto_time = party->shape.auto_time || shape.auto_time;
         hg_shape_done(&shape);
         hg_buf_done(&rest);
     }
@@ -123,7 +119,8 @@ static int check_time(const struct hg_parties *p, const struct hg_party *party,
     const struct hg_hardware *hw = party->shape.hw;
     char asked[32];
 
-    if (party->n < 2 || !hw->max_time || party->shape.time_s <= hw->max_time_s)
+    if (party->n < 2 || party->shape.auto_time || !hw->max_time ||
+        party->shape.time_s <= hw->max_time_s)
         return 0;
     hg_text_duration_slurm(party->shape.time_s, asked);
     return hg_err_hint(

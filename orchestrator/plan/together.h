@@ -16,7 +16,7 @@ struct hg_mate {
 
 /* One job. */
 struct hg_party {
-    struct hg_shape shape; /* of its cells; time_s is the sum of their limits, 0 if one has none */
+    struct hg_shape shape; /* of its cells; time_s: what they need in all, 0 if one has no limit */
     struct hg_buf rest;    /* the shape's key without the time */
     struct hg_mate *items; /* in the order in which they run, after hg_parties_order */
     size_t n, cap;
@@ -30,9 +30,9 @@ struct hg_parties {
     struct hg_map by_key; /* the first job of a kind */
 };
 
-/* Add a cell of the walk (with origins) and its line of the cells file, which is taken. INPUT: it requests other resources than those
- * that it shares a job with. */
-int hg_parties_add(struct hg_parties *p, const struct hg_cell *cell, char *line,
+/* Add a cell of the walk (with origins), which needs time_s (0: no limit), and its line of the cells file, which is taken. INPUT: it
+ * requests other resources than those that it shares a job with. */
+int hg_parties_add(struct hg_parties *p, const struct hg_cell *cell, double time_s, char *line,
                    struct hg_errs *errs);
 
 /* All cells are there. Turns the order by the repeat, so that each is the first as often as the others and drift favours none.

@@ -15,6 +15,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "matrix/several.h"
 
 #define RUNS_MAX 999999 /* longer digit strings are somebody else's folders */
 
@@ -334,24 +335,29 @@ static void list_parts(const char *root, const char *name, struct hg_words *part
     hg_words_sort(parts);
 }
 
-/* None if there is a run of the name itself. */
-static void find_parts(const char *root, const json_t *matrix, struct hg_words *parts)
+/* None if there is a run of the name itself and the matrix has not several sites. *plain: that run's folder where it is left out; yours. */
+static void find_parts(const char *root, const json_t *matrix, struct hg_words *parts, char **plain)
 {
     const char *name = json_string_value(json_object_get(matrix, "name"));
     char *dir = name ? hg_fs_join(root, name) : NULL;
+    bool is_run = dir && hg_fs_is_dir(dir);
 
-    if (dir && json_object_get(matrix, "hpcgrid") && !hg_fs_is_dir(dir))
+    if (dir && json_object_get(matrix, "hpcgrid") && (!is_run || hg_several_in(matrix)))
         list_parts(root, name, parts);
-    free(dir);
+    *plain = parts->n && is_run ? dir : NULL;
+    if (!*plain)
+        free(dir);
 }
 
-int hg_rundir_parts(const char *root, const char *path, struct hg_words *parts, struct hg_err *err)
+int hg_rundir_parts(const char *root, const char *path, struct hg_words *parts, char **plain,
+                    struct hg_err *err)
 {
     struct hg_json_doc doc = HG_JSON_DOC_INIT;
 
+    *plain = NULL;
     if (hg_json_load(path, &doc, err) < 0)
         return -1;
-    find_parts(root, doc.root, parts);
+    find_parts(root, doc.root, parts, plain);
     hg_json_doc_done(&doc);
     return 0;
 }
@@ -385,11 +391,13 @@ static int open_of_matrix(const char *root, const char *path, struct hg_rundir *
     struct hg_json_doc doc = HG_JSON_DOC_INIT;
     struct hg_words parts = HG_WORDS_INIT;
     const char *name;
+    char *plain;
     int rc = -1;
 
     if (hg_json_load(path, &doc, err) < 0)
         return -1;
-    find_parts(root, doc.root, &parts);
+    find_parts(root, doc.root, &parts, &plain);
+    free(plain);
     name = json_string_value(json_object_get(doc.root, "name"));
     if (parts.n)
         rc = open_part(root, name, &parts, rd, err);

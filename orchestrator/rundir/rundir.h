@@ -31,9 +31,11 @@ int hg_rundir_create(const char *root, const char *name, int after, struct hg_ru
  * the only one), "NAME" or "NAME/002". */
 int hg_rundir_find(const char *root, const char *word, struct hg_rundir *rd, struct hg_err *err);
 
-/* The names of the runs of a matrix file with several sites, NAME.SITE, sorted, into an empty list: none if there is a run of NAME
- * itself, or the file is not a matrix. Returns 0, or -1 with err set: it is not JSON. */
-int hg_rundir_parts(const char *root, const char *path, struct hg_words *parts, struct hg_err *err);
+/* The names of the runs of a matrix file with several sites, NAME.SITE, sorted, into an empty list: none if the file is not a matrix,
+ * or has one site by now and there are runs of NAME itself. Otherwise *plain is the folder of runs of NAME from before
+ * it had several, which are not in the list, yours to free, else NULL. Returns 0, or -1 with err set: it is not JSON. */
+int hg_rundir_parts(const char *root, const char *path, struct hg_words *parts, char **plain,
+                    struct hg_err *err);
 
 void hg_rundir_done(struct hg_rundir *rd);
 

@@ -431,8 +431,8 @@ static void draw_help(struct hg_canvas *c)
         "arrows, PgUp, PgDn, Home, End   move in the matrix or log",
         "l or Enter    log of the cell under the cursor, and back",
         "/    only cells of a selector: nodes=2..8,strategy!=dp",
-        "h r  hold, release the cell under the cursor",
-        "c t  cancel it; retry it after a failure",
+        "mouse  click: move; twice: log; wheel; Shift selects text",
+        "h r c t  hold, release, cancel, retry what is at the cursor",
         "H R C T  the same for all cells shown",
         "s S  sort rows, columns by the next axis",
         "x    take the next axis of the rows to the columns, or back",
@@ -453,13 +453,54 @@ static void draw_help(struct hg_canvas *c)
         }
 }
 
+/* ---- All of it ---- */
+
+static bool is_small(const struct hg_canvas *c)
+{
+    return c->width < HG_SCENE_WIDTH_MIN || c->height < HG_SCENE_HEIGHT_MIN;
+}
+
+/* The line where the map begins, behind the news. */
+static int map_top(const struct hg_canvas *c)
+{
+    return c->height >= 30 ? 6 : 4;
+}
+
+/* Lines for its rows: below them the log has some. */
+static int map_lines(const struct hg_canvas *c)
+{
+    return c->height - map_top(c) - (c->height >= 30 ? c->height / 4 : 3) - 3;
+}
+
+bool hg_scene_find(const struct hg_scene *s, const struct hg_canvas *c, int line, int column,
+                   size_t *board_row, size_t *board_column)
+{
+    int first = map_top(c) + 1, end;
+    struct part p;
+
+    if (is_small(c) || s->page != HG_SCENE_MAP)
+        return false;
+    p = find_part(s, c, map_lines(c));
+    if (line < first || line >= first + (int)p.n_rows || column < p.labels)
+        return false;
+    end = p.labels;
+    for (size_t i = p.column; i < p.column + p.n_columns; i++) {
+        end += width_at(s->board, i, p.density);
+        if (column < end) {
+            *board_row = p.row + (size_t)(line - first);
+            *board_column = i;
+            return true;
+        }
+    }
+    return false;
+}
+
 size_t hg_scene_draw(const struct hg_scene *s, struct hg_canvas *c)
 {
-    int news = c->height >= 30 ? 3 : 1, top = 3 + news, log = c->height >= 30 ? c->height / 4 : 3;
+    int top = map_top(c), line;
     struct part p = { 0 };
-    int line;
 
-    if (c->width < HG_SCENE_WIDTH_MIN || c->height < HG_SCENE_HEIGHT_MIN) {
+    if (is_small(c)) {
         hg_canvas_put(c, 0, 0, c->width, HG_INK_PLAIN, "too small: 60x15 is fine");
         return s->log_back;
     }
@@ -469,14 +510,14 @@ size_t hg_scene_draw(const struct hg_scene *s, struct hg_canvas *c)
     }
     draw_keys(s, c);
     draw_top(s, c);
-    draw_news(s, c, 3, news);
+    draw_news(s, c, 3, top - 3);
     if (s->page == HG_SCENE_LOG) {
         p = find_part(s, c, 1);
         p.n_rows = s->board->n_rows;
         p.n_columns = s->board->n_columns;
         line = top;
     } else {
-        line = draw_map(s, c, top, c->height - top - log - 3, &p);
+        line = draw_map(s, c, top, map_lines(c), &p);
     }
     draw_cell(s, c, line, &p);
     if (!is_long(s, c))

@@ -36,6 +36,10 @@ struct hg_scene {
 /* Draw it on an empty canvas. Returns how far the log is scrolled back: log_back, or less where it begins. */
 size_t hg_scene_draw(const struct hg_scene *s, struct hg_canvas *c);
 
+/* Which place of the matrix is drawn at a line and column of such a canvas. False: none. */
+bool hg_scene_find(const struct hg_scene *s, const struct hg_canvas *c, int line, int column,
+                   size_t *board_row, size_t *board_column);
+
 /* The cell that stands for those of a place: the one that needs a person most. HG_MAP_NONE: there is none. */
 size_t hg_scene_cell(const struct hg_scene *s, size_t row, size_t column);
 

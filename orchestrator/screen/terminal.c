@@ -21,6 +21,7 @@ static struct {
     struct termios before;
     struct sigaction stop_before; /* for SIGTSTP */
     char last_words[256];         /* what a terminal is sent before the process ends */
+    MEVENT mouse;                 /* its last event */
 } t;
 
 /* How an ink looks; on terminals without colours, or with NO_COLOR, only the attribute. */
@@ -43,22 +44,36 @@ static const struct {
     [HG_INK_HEAT + 4] = { COLOR_WHITE, COLOR_RED, A_NORMAL },
 };
 
-static void add_words(const char *capability)
+static const char *capability(const char *name)
 {
-    const char *text = tigetstr(capability);
+    const char *text = tigetstr(name);
 
-    if (text && text != (char *)-1 && strlen(t.last_words) + strlen(text) < sizeof t.last_words)
+    return text && text != (char *)-1 ? text : "";
+}
+
+static void add_words(const char *text)
+{
+    if (strlen(t.last_words) + strlen(text) < sizeof t.last_words)
         strcat(t.last_words, text);
 }
 
 /* Not from terminfo while a signal is handled: that may be in the middle of it. */
-static void write_last_words(void)
+static void write_last_words(bool mouse)
 {
     static const char *const names[] = { "sgr0", "cnorm", "rmkx", "rmcup" };
 
     t.last_words[0] = '\0';
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        add_words(names[i]);
+        add_words(capability(names[i]));
+    if (mouse)
+        add_words(*capability("XM") ? tiparm(capability("XM"), 0) : "\033[?1000l");
+}
+
+/* Where the left button is pressed, not when it was released: over a slow line the two are far apart. */
+static bool start_mouse(void)
+{
+    mouseinterval(0);
+    return mousemask(BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED, NULL) != 0;
 }
 
 static void start_colors(void)
@@ -133,7 +148,7 @@ bool hg_terminal_open(void)
     set_escdelay(25);
     curs_set(0);
     start_colors();
-    write_last_words();
+    write_last_words(start_mouse());
     if (t.stop_before.sa_handler == SIG_DFL)
         catch_stop();
     return true;
@@ -191,6 +206,22 @@ void hg_terminal_show(const struct hg_canvas *c)
     refresh();
 }
 
+static int read_mouse(void)
+{
+    if (getmouse(&t.mouse) != OK)
+        return HG_PRESS_NONE;
+    return t.mouse.bstate & BUTTON4_PRESSED   ? HG_PRESS_WHEEL_UP
+           : t.mouse.bstate & BUTTON5_PRESSED ? HG_PRESS_WHEEL_DOWN
+           : t.mouse.bstate & BUTTON1_PRESSED ? HG_PRESS_CLICK
+                                              : HG_PRESS_NONE;
+}
+
+void hg_terminal_pointer(int *line, int *column)
+{
+    *line = t.mouse.y;
+    *column = t.mouse.x;
+}
+
 static int read_key(void)
 {
     static const struct {
@@ -213,6 +244,8 @@ static int read_key(void)
                : code == 27                 ? HG_PRESS_ESCAPE
                : code == 8 || code == 127   ? HG_PRESS_ERASE
                                             : (int)code;
+    if (code == KEY_MOUSE)
+        return read_mouse();
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if ((int)code == known[i].code)
             return known[i].key;

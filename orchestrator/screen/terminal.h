@@ -19,7 +19,10 @@ enum {
     HG_PRESS_ENTER,
     HG_PRESS_ESCAPE,
     HG_PRESS_ERASE,
-    HG_PRESS_SIZE, /* the terminal has another size now */
+    HG_PRESS_SIZE,  /* the terminal has another size now */
+    HG_PRESS_CLICK, /* the left button of the mouse; hg_terminal_pointer says where */
+    HG_PRESS_WHEEL_UP,
+    HG_PRESS_WHEEL_DOWN,
 };
 
 /* Are stdin and stderr a terminal that can be one? Not if TERM is dumb, hpcgrid was built without ncurses, or it is in the background. */
@@ -42,5 +45,8 @@ void hg_terminal_show(const struct hg_canvas *c);
 
 /* The next key, or HG_PRESS_NONE: after wait_s seconds without one, when a signal came, or when there is something to read at fd (-1: none). */
 int hg_terminal_key(double wait_s, int fd);
+
+/* Where the mouse was at its last event. */
+void hg_terminal_pointer(int *line, int *column);
 
 #endif

@@ -30,6 +30,11 @@ void hg_terminal_show(const struct hg_canvas *c)
     (void)c;
 }
 
+void hg_terminal_pointer(int *line, int *column)
+{
+    *line = *column = 0;
+}
+
 int hg_terminal_key(double wait_s, int fd)
 {
     (void)wait_s;

@@ -76,7 +76,6 @@ a2.1 b2.1 b2.2 a2.2 a2.3 b2.3" ]
 .together = []@error: /together: the list of keys is empty
 .together = [1]@error: /together/0: expected a key, found an integer
 .together = "impl"@error: /together: expected a list of keys or an integer, found a string
-.workload.time = "auto"@error: /together: "time" is "auto": cells that share a job need limits of their own
 .together = 1001@error: /together: 1001 is out of range; 1 to 1000
 .axes.nodes = [1, 2] | .together = ["nodes"]@error: /together: cells that would share a job request different resources: sh-cpu-1x1
 .derive = {mem: "if .impl == \"a\" then \"1G\" else \"2G\" end"}@mem=1024, sh-cpu-1x1

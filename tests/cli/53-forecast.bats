@@ -78,6 +78,48 @@ duration     at most 6h 00m, 2 at a time (limits.running)' ]
     [ "$("$hpcgrid" expand m.json --ids | sort)" = "$(jq '.workload.time = "1h"' m.json >n.json && "$hpcgrid" expand n.json --ids | sort)" ]
 }
 
+@test "a job of several cells gets the sum of their forecasts' upper ends, at least 5 minutes once" {
+    measured 001 '80 * .epochs * (1 + .repeat / 1000)'
+    limits() { "$hpcgrid" plan x.json --json | jq -c '[.batches[] | [.cells, .jobs, .job.time_s]]'; }
+    # the upper ends are 98, 194, 389 and 777 s, 1458 s in all: 30 min
+    jq '.together = ["epochs"]' m.json >x.json
+    [ "$(limits)" = '[[12,3,1800]]' ]
+    run "$hpcgrid" explain x.json epochs=4,repeat=1
+    [ "${lines[-1]}" = "  time limit     00:06:29 of its job's, as runs of the same configuration took (run 001)" ]
+    run "$hpcgrid" check x.json
+    [[ "$output" == *'12 cells as runs of the same configuration took (run 001), so that 999 of 1000 end in time, at least 5 min a job; after'* ]]
+    # twice 98 s, and once: the floor; three times 777 s: 45 min, at most what the hardware allows
+    jq '.together = 2 | .axes.epochs = 1' m.json >x.json
+    [ "$(limits)" = '[[2,1,300],[1,1,300]]' ]
+    jq '.together = ["repeat"] | .axes.epochs = 8' m.json >x.json
+    [ "$(limits)" = '[[3,1,2700]]' ]
+    jq '.site.hardware.cpu.max_time = "40m"' x.json >y.json && mv y.json x.json
+    [ "$(limits)" = '[[3,1,2400]]' ]
+    # 389 s, and one with a limit of its own; one of which nothing is known leaves the job the partition's default
+    jq '.together = ["epochs"] | .axes.epochs = [4, 16] | .repeats = 1 | .derive = {time: "if .epochs == 16 then 300 else \"auto\" end"} | del(.workload.time)' m.json >x.json
+    [ "$(limits)" = '[[2,1,900]]' ]
+    jq '.axes.epochs = [4, 64] | .derive = {time: "\"auto\""}' x.json >y.json && mv y.json x.json
+    [ "$(limits)" = '[[2,1,null]]' ]
+}
+
+@test "cells of a shared job have their part of its limit" {
+    jq '.workload.time = "10m" | .together = ["epochs"]' m.json >x.json
+    [ "$("$hpcgrid" plan x.json --forecast --json | jq -c '[.device_hours, .forecast.device_hours_by_limits, .forecast.seconds.at_most]')" = '[2,2,3600]' ]
+    "$hpcgrid" plan x.json --out reports/m/001 >/dev/null
+    "$hpcgrid" status m --no-poll --json | jq -se 'map(.left | [.device_hours_by_limits, .seconds.at_most] == [2, 3600]) == [true]'
+}
+
+@test "earlier results are read once, for limits and forecast" {
+    strace -f -o /dev/null true 2>/dev/null || skip "strace may not trace here"
+    measured 001 '100 * .epochs'
+    for time in '"auto"' 3600; do
+        jq ".workload.time = $time" m.json >x.json
+        strace -f -qq -e trace=openat -o trace "$hpcgrid" plan x.json --forecast >out
+        grep -F '12 cells as runs of the same configuration took (run 001)' out
+        [ "$(grep -c 'result\.json"' trace)" = 12 ]
+    done
+}
+
 @test "a rehearsal and a damaged run tell nothing" {
     measured 001 '10 * .epochs'
     jq '.site.rehearsal = {}' reports/m/001/plan.json >p && cp p reports/m/001/plan.json

@@ -145,8 +145,37 @@ hot() { screen | grep -qE '^0\.1 [0-9]{2}   FF  rr'; }
     has '── kind=bad lr=0.1, run 1: failed'
     keys '?'
     await has 'leave; the jobs go on'
+    has 'Shift selects text'
     keys '?'
     await has 'lr  fine bad long'
+}
+
+# twice PRESS: a double click, again if the machine was too slow for it; in the log it does nothing
+twice() { "$1" 0 6 9 && "$1" 0 6 9 && has 'begin bad'; }
+
+@test "the mouse moves the cursor, opens the log and scrolls it" {
+    local press term sgr
+    for term in 'screen mouse 0' 'xterm-256color mouse_sgr 1'; do
+        read -r term press sgr <<<"$term"
+        terminal 80 24 "TERM=$term LC_ALL=C.UTF-8 hpcgrid watch m"
+        await has '── kind=fine lr=0.1, run 1: ok ─'
+        [ "$(tmux -S "$socket" display -p '#{mouse_standard_flag} #{mouse_sgr_flag}')" = "1 $sgr" ]
+        $press 0 6 15
+        await has '── kind=long lr=1, run 2: running ─'
+        $press 0 2 4 # no cell there
+        $press 0 6 9
+        await has '── kind=bad lr=1, run 1: failed: exit code 3 ─'
+        $press 64 6 9
+        await has '── kind=bad lr=0.1, run 1: failed: exit code 3 ─'
+        $press 65 6 9
+        await has '── kind=bad lr=1, run 1: failed: exit code 3 ─'
+        await twice "$press"
+        if has 'lr  fine bad long'; then return 1; fi
+        keys q
+        await has rc=130
+        await clean
+        tmux -S "$socket" kill-server
+    done
 }
 
 # The agent waits for what Slurm says of the queue.

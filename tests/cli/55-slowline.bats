@@ -106,6 +106,23 @@ gr??er: na?ve
     leave
 }
 
+@test "the wheel scrolls the log three lines at a time, and stops at its ends" {
+    watch_slowly 60 15 C.UTF-8
+    await has "$(step 200 60)"
+    keys l
+    await has "$(step 192 60)"
+    mouse 64 8 8
+    mouse 64 8 8
+    await has "$(step 186 60)"
+    has "$(step 194 60)"
+    if has "$(step 195 60)"; then return 1; fi
+    mouse 65 8 8
+    mouse 65 8 8
+    mouse 65 8 8
+    await has "$(step 200 60)"
+    leave
+}
+
 # at_once LOCALE BAR RULE: at 200 x 60, behind the line and without it
 at_once() {
     local page ends=()

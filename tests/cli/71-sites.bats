@@ -94,3 +94,32 @@ END
     SBATCH_ACCOUNT=p2 "$hpcgrid" plan --out plan m.json
     [ "$(jq -r .account plan/site.json)" = p2 ]
 }
+
+# ran FOLDER JQ [SITE]: a run of m.json made by the filter, done as its jobs would
+ran() {
+    jq -n '{hpcgrid: 1, name: "m", workload: {command: ["true"], launch: [], time: "5m"}} | '"$2" >m.json
+    "$hpcgrid" plan m.json --out "reports/$1" ${3:+--site "$3"} >/dev/null 2>&1
+    chmod 700 "reports/$1"
+    SLURM_ARRAY_TASK_ID=0 "reports/$1/batches/1.sh"
+}
+
+@test "runs of several sites are joined beside a run from before the matrix had a site, which is named" {
+    unset "${!SLURM_@}" HPCGRID_REPORTS HPCGRID_SITE
+    for site in north south; do echo '{"name": "'$site'", "launcher": "", "hardware": {"cpu": {}}}' >$site.json; done
+    several='.axes = {site: ["./north.json", "./south.json"]}'
+    ran m/001 '.site = "./north.json"'
+    ran m.north/001 "$several" north
+    ran m.south/001 "$several" south
+    "$hpcgrid" report m.json --format csv >cells 2>said
+    cmp cells <("$hpcgrid" report m.north m.south --format csv)
+    [ "$(grep -cE 'north|south' cells)" = 2 ]
+    diff said <(echo "hpcgrid: warning: reports/m is of the matrix without several sites, and not in this report")
+    HPCGRID_SITE=south "$hpcgrid" status m.json --no-poll --json | jq -se 'map(.run | endswith("/m.south/001")) == [true]'
+    # a matrix that has gone back to one site, its own or the default, means its own run
+    for one in '.site = "./north.json"' .; do
+        jq -n '{hpcgrid: 1, name: "m", workload: {command: ["true"]}} | '"$one" >m.json
+        "$hpcgrid" report m.json --format csv >cells 2>said
+        cmp cells <("$hpcgrid" report m --format csv)
+        [ ! -s said ]
+    done
+}

@@ -67,6 +67,25 @@ results() { find "reports/$1/001/cells" -name result.json -exec cat {} + | jq -r
     results pairs 'sort_by(.ranks[0].start_s) | group_by(.cell.repeat) | map(map(.cell.impl) | add) == ["ab", "ba", "ab"]' | grep true
 }
 
+@test "after the automatic limit of a job the cell at work gets twice as long, and those behind it a job like the first" {
+    matrix auto '.workload.time = "auto" | .axes.i.range = [1, 4]'
+    touch go
+    "$HPCGRID" run auto.json
+    rm go
+    "$HPCGRID" run auto.json --new >out 2>log 3>&- &
+    PID=$!
+    box_wait 60 ran auto 2 2
+    [ "$(squeue -h -o %l)" = 5:00 ]
+    scontrol update "jobid=$(squeue -h -o %A)" endtime=now # Slurm counts limits in minutes
+    box_wait 90 ran auto 2 3
+    touch go
+    wait $PID || { cat log && return 1; }
+    is auto '{"ok":4}'
+    grep -qF '1 cell run again after TIMEOUT, "auto" limits doubled' log
+    jq -c 'select(.kind == "intent") | [.tasks, .time_s]' reports/auto/002/events.jsonl | sort | diff - <(printf '%s\n' '["0-3",null]' '["1",600]' '["2-3",null]')
+    for i in 1 3 4; do ran auto $i 2; done
+}
+
 @test "when the job dies, finished cells stay, what was at work has failed, and only the rest is sent again" {
     local i
     start dies

@@ -921,23 +921,29 @@ static void test_an_automatic_limit_is_raised_after_a_timeout(void **state)
         long long retry;
         size_t runs;
         const char *limits;
+        size_t together; /* cells in one job; 0: one */
     } cases[] = {
-        { 600, 0, 0, 3, "0,1200,2400" },      /* as often as "auto" says */
-        { 600, 0, 3, 4, "0,1200,2400,4800" }, /* as "retry" says */
-        { 600, 900, 0, 2, "0,900" },          /* never beyond what the hardware allows */
-        { 600, 600, 0, 1, "0" },              /* a limit that cannot grow */
-        { 600, 600, 1, 2, "0,600" },          /* ... is tried again only for a person */
-        { 0, 0, 0, 3, "0,240,240" },          /* the partition's default: twice what it ran */
+        { 600, 0, 0, 3, "0,1200,2400", 0 },      /* as often as "auto" says */
+        { 600, 0, 3, 4, "0,1200,2400,4800", 0 }, /* as "retry" says */
+        { 600, 900, 0, 2, "0,900", 0 },          /* never beyond what the hardware allows */
+        { 600, 600, 0, 1, "0", 0 },              /* a limit that cannot grow */
+        { 600, 600, 1, 2, "0,600", 0 },          /* ... is tried again only for a person */
+        { 0, 0, 0, 3, "0,240,240", 0 },          /* the partition's default: twice what it ran */
+        { 600, 600, 0, 3, "0,600,600", 3 },      /* finished mates leave a cell more of a job */
+        { 0, 0, 0, 3, "0,720,720", 3 },          /* ... which needs twice what all of them ran */
     };
     struct hg_err err = HG_ERR_INIT;
-    char counts[200], limits[200];
-    size_t cells = 1;
+    char counts[200], limits[200], wanted[200], config[200];
 
     (void)state;
     for (size_t i = 0; i < N_OF(cases); i++) {
+        size_t cells = cases[i].together ? cases[i].together : 1;
         struct world w;
 
-        make_world(&w, "{\"default\":{\"result\":\"timeout\",\"run_s\":10}}", &cells, 1);
+        snprintf(config, sizeof config,
+                 "{\"default\":{\"result\":\"timeout\",\"run_s\":10},\"together\":[%zu]}",
+                 cases[i].together);
+        make_world(&w, config, &cells, 1);
         w.batches[0].auto_time = true;
         w.batches[0].time_s = cases[i].time_s;
         w.batches[0].time_max_s = cases[i].most_s;
@@ -945,7 +951,8 @@ static void test_an_automatic_limit_is_raised_after_a_timeout(void **state)
         open_drive(&w);
         assert_true(drive_to_end(&w, &err) >= 0);
         format_counts(hg_drive_state(w.drive), counts, sizeof counts);
-        assert_string_equal(counts, "timeout 1");
+        snprintf(wanted, sizeof wanted, "timeout %zu", cells);
+        assert_string_equal(counts, wanted);
         assert_int_equal(mock_runs(w.exec, 1, 0), cases[i].runs);
         format_limits(hg_drive_state(w.drive), limits, sizeof limits);
         assert_string_equal(limits, cases[i].limits);

@@ -374,6 +374,65 @@ static void test_cells_that_share_a_job_ask_for_the_time_of_all(void **state)
     free(second);
 }
 
+static double bound_s(void *context, const json_t *members)
+{
+    (void)members;
+    return *(double *)context;
+}
+
+/* What hg_plan_make gives if every cell is known to stay below so many seconds. */
+static struct hg_plan *make_bounded(const char *members, double seconds,
+                                    const struct hg_plan *known)
+{
+    struct hg_matrix *m = load(members);
+    struct hg_plan *plan;
+
+    m->auto_times = (struct hg_auto_times){ .bound_s = bound_s, .context = &seconds };
+    plan = make(m, known);
+    hg_matrix_free(m);
+    return plan;
+}
+
+static void test_an_automatic_limit_is_kept_while_cells_wait(void **state)
+{
+    static const struct {
+        const char *together;
+        double first_s, later_s; /* of bounds of 400 and of 1000 s */
+    } cases[] = { { "", 600, 1200 }, { "\"together\":[\"impl\"],", 900, 2700 } };
+
+    (void)state;
+    for (size_t i = 0; i < N_OF(cases); i++) {
+        char *members = hg_str_printf(
+                 "%s%s\"axes\":{\"impl\":[\"a\",\"b\"],\"size\":[1,2],\"time\":", COMMAND,
+                 cases[i].together),
+             *fixed = hg_str_printf("%s50}", members),
+             *first = hg_str_printf("%s\"auto\"}", members),
+             *more =
+                 hg_str_printf("%s\"auto\"},\"include\":[{\"impl\":\"a\",\"size\":3,"
+                               "\"time\":\"auto\"},{\"impl\":\"b\",\"size\":3,\"time\":\"auto\"}]",
+                               members);
+        struct hg_plan *plan = make_bounded(first, 400, NULL),
+                       *grown = make_bounded(more, 1000, plan),
+                       *before = make_bounded(fixed, 0, NULL),
+                       *after = make_bounded(first, 1000, before);
+
+        assert_true(plan->n == 1 && plan->items[0].time_s == cases[i].first_s);
+        assert_true(grown->n == 2 && !grown->items[0].renewed);
+        assert_true(grown->items[0].time_s == cases[i].first_s);
+        assert_true(grown->items[1].time_s == cases[i].later_s); /* new cells */
+        assert_true(after->n == 1 && after->items[0].renewed && after->items[0].auto_time);
+        assert_true(after->items[0].time_s == cases[i].later_s);
+        hg_plan_free(plan);
+        hg_plan_free(grown);
+        hg_plan_free(before);
+        hg_plan_free(after);
+        free(members);
+        free(fixed);
+        free(first);
+        free(more);
+    }
+}
+
 static void test_a_line_of_the_cells_file_is_read_without_the_others(void **state)
 {
     struct hg_matrix *m = load(COMMAND "\"axes\":{\"epochs\":{\"range\":[1,500]}}");
@@ -675,6 +734,7 @@ int main(void)
         cmocka_unit_test(test_a_raised_limit_holds_for_submissions_to_come),
         cmocka_unit_test(test_a_matrix_that_grew_keeps_known_cells_where_they_are),
         cmocka_unit_test(test_cells_that_share_a_job_ask_for_the_time_of_all),
+        cmocka_unit_test(test_an_automatic_limit_is_kept_while_cells_wait),
         cmocka_unit_test(test_a_line_of_the_cells_file_is_read_without_the_others),
         cmocka_unit_test(test_an_index_that_does_not_fit_names_file_and_line),
         cmocka_unit_test(test_a_line_that_is_not_a_cell_is_an_error),

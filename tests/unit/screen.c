@@ -307,6 +307,54 @@ static void test_values_of_a_metric_are_digits(void **unused)
     hg_canvas_done(&c);
 }
 
+/* Draw it with the cursor at a place of the board, and look for what is under it. */
+static void find_cursor(struct hg_scene *s, int width, int height)
+{
+    struct hg_canvas c;
+    size_t row = 99, column = 99;
+    int marks = 0;
+
+    hg_canvas_init(&c, width, height, true);
+    hg_scene_draw(s, &c);
+    for (int i = 0; i < width * height; i++)
+        if (c.marks[i].cursor) {
+            marks++;
+            assert_true(hg_scene_find(s, &c, i / width, i % width, &row, &column));
+        }
+    assert_int_equal(marks, 1);
+    assert_int_equal(row, s->row);
+    assert_int_equal(column, s->column);
+    hg_canvas_done(&c);
+}
+
+static void test_the_place_under_the_mouse_is_found_where_it_is_drawn(void **unused)
+{
+    static const int sizes[][2] = { { 40, 10 }, { 60, 15 }, { 80, 24 }, { 200, 60 } };
+    struct hg_scene s = scene_of();
+    struct hg_canvas c;
+    size_t row = 7, column = 7;
+
+    (void)unused;
+    do
+        for (size_t i = 0; i < N_OF(sizes); i++)
+            for (s.row = 0; s.row < board->n_rows; s.row++)
+                for (s.column = 0; s.column < board->n_columns; s.column++)
+                    find_cursor(&s, sizes[i][0], sizes[i][1]);
+    while (hg_board_turn(board));
+    s.row = s.column = 0;
+    hg_canvas_init(&c, 60, 15, true);
+    for (int i = 0; i < 60 * 15;
+         i++) /* 5 rows from line 5, 3 groups of 2 columns behind the labels */
+        assert_int_equal(hg_scene_find(&s, &c, i / 60, i % 60, &row, &column),
+                         i / 60 >= 5 && i / 60 < 10 && i % 60 >= 10 && i % 60 < 27);
+    s.page = HG_SCENE_LOG;
+    assert_false(hg_scene_find(&s, &c, 6, 12, &row, &column));
+    s.page = HG_SCENE_MAP;
+    c.width = HG_SCENE_WIDTH_MIN - 1;
+    assert_false(hg_scene_find(&s, &c, 6, 12, &row, &column));
+    hg_canvas_done(&c);
+}
+
 /* Whatever its size: nothing is written outside, which the sanitizers see, and lines end in time. */
 static void test_every_size_can_be_drawn(void **unused)
 {
@@ -338,6 +386,7 @@ int main(void)
         cmocka_unit_test(test_the_page_with_the_cursor_is_shown),
         cmocka_unit_test(test_rows_are_sorted_by_any_axis),
         cmocka_unit_test(test_values_of_a_metric_are_digits),
+        cmocka_unit_test(test_the_place_under_the_mouse_is_found_where_it_is_drawn),
         cmocka_unit_test(test_every_size_can_be_drawn),
     };
 

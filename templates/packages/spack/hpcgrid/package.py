@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# Copy this folder to packages/ of a Spack repository, set `git` to where your copy of hpcgrid is, and `spack install hpcgrid`.
+# Spack 1.0 or later. Copy this folder to packages/ of a Spack repository, set `git` to where your copy of hpcgrid is, and
+# `spack install hpcgrid`.
+from spack_repo.builtin.build_systems.cmake import CMakePackage
+
 from spack.package import *
 
 
