@@ -11,6 +11,7 @@
 #include "base/vec.h"
 #include "analysis/adaptive.h"
 #include "analysis/code.h"
+#include "analysis/copies.h"
 #include "analysis/differences.h"
 #include "analysis/spread.h"
 #include "analysis/work.h"
@@ -447,46 +448,6 @@ static void note_base_mixed(void *context, const struct hg_difference *d)
     pair->p->off_law = true;
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-/* Times measured to six digits do not repeat by chance. */
-static bool is_copy(double a, double b)
-{
-    double unit = pow(10, floor(log10(a)) - 4);
-
-    return a == b && fabs(a / unit - round(a / unit)) > 1e-6;
-}
-
-static void note_copies(struct notes *notes, const struct hg_configuration *c, struct hg_point *p)
-{
-    const struct hg_builder *b = notes->b;
-    size_t n = hg_builder_values(b, c, b->room);
-
-    if (b->r->kind == HG_METRIC_OTHER)
-        return;
-    qsort(b->room, n, sizeof *b->room, compare_doubles);
-    for (size_t i = 1; i < n; i++)
-        if (is_copy(b->room[i], b->room[i - 1]))
-            add_reason(notes, p, "two of its runs agree to the last digit: copied?", "", "");
-}
-
-/* Two sets that are compared may have runs in common. */
-static void note_base_copies(struct notes *notes, const struct hg_configuration *c,
-                             const struct hg_configuration *base, struct hg_point *p)
-{
-    const struct hg_builder *b = notes->b;
-    size_t n = hg_builder_values(b, c, b->room), m = hg_builder_values(b, base, b->room_base);
-
-    for (size_t i = 0; i < n && !b->options->against_first; i++)
-        if (is_copy(b->room[i], b->room_base[i < m ? i : 0]))
-            add_reason(notes, p, "agrees with its baseline to the last digit: copied?", "", "");
-}
-
 /* What results say against their own figures. */
 static void note_doubts(struct notes *notes, const struct hg_side *side, const char *whom,
                         struct hg_point *p)
@@ -627,7 +588,8 @@ static void note_speedup(struct notes *notes, const struct hg_table *t,
     other = side_of(b, base);
     note_hardware(notes, c, base, p);
     note_comparison(notes, own, &other, hardware_of(b, c) == hardware_of(b, base), p);
-    note_base_copies(notes, c, base, p);
+    if (hg_copies_between(b, c, base))
+        add_reason(notes, p, "agrees with its baseline to the last digit: copied?", "", "");
     note_efficiency(notes, p);
     free(other.runs);
 }
@@ -710,12 +672,11 @@ static void take_sentence(void *context, const char *text)
     add_note(place->notes, place->p, text, "", "");
 }
 
-/* Times or rates without any spread. Whole seconds are a remark on the table. A loss may be the same in all runs. */
+/* Times or rates without any spread. A loss may be the same in all runs. */
 static bool is_rounded(const struct hg_report *r, const struct hg_estimate *value)
 {
     return r->kind != HG_METRIC_OTHER && value->has_interval &&
-           value->high - value->low <= 1e-9 * value->value &&
-           fabs(value->value - round(value->value)) > 1e-9 * value->value;
+           value->high - value->low <= 1e-9 * value->value;
 }
 
 static void note_spread(struct notes *notes, const struct hg_configuration *c, struct hg_point *p,
@@ -819,7 +780,7 @@ static void count_refused(struct hg_report *r, struct hg_table *t)
 }
 
 static void note_place(struct notes *notes, const struct hg_table *t,
-                       const struct hg_configuration *c, struct hg_spread *spread,
+                       const struct hg_configuration *c, bool copied, struct hg_spread *spread,
                        struct hg_point *p)
 {
     struct hg_side own = side_of(notes->b, c);
@@ -831,7 +792,10 @@ static void note_place(struct notes *notes, const struct hg_table *t,
     note_flags(notes, &own, NULL, "", p);
     note_short(notes, &own, p);
     hg_differences_within(notes->b->r, &own, note_mixed, &(struct pair){ .notes = notes, .p = p });
-    note_copies(notes, c, p);
+    if (hg_copies_within(notes->b, c))
+        add_reason(notes, p, "two of its runs agree to the last digit: copied?", "", "");
+    if (copied)
+        add_reason(notes, p, "agrees with another place to the last digit: copied?", "", "");
     note_doubts(notes, &own, "", p);
     note_set(notes, c, p);
     note_spread(notes, c, p, spread);
@@ -849,6 +813,7 @@ void hg_notes_write(struct hg_builder *b, struct hg_table *t)
 {
     struct notes notes = { .b = b };
     struct hg_spread spread = { .values = 0 };
+    bool *copied = hg_copies_of_places(b, t);
 
     t->no_speedup = why_no_speedup(b, t);
     for (size_t i = 0; i < t->n_rows * t->n_columns; i++) {
@@ -857,8 +822,9 @@ void hg_notes_write(struct hg_builder *b, struct hg_table *t)
 
         if (!c)
             continue;
-        note_place(&notes, t, c, &spread, p);
+        note_place(&notes, t, c, copied[i], &spread, p);
     }
+    free(copied);
     hg_spread_remark(b->r, &spread, t);
     count_refused(b->r, t);
     write_notes(&notes, t);

@@ -268,10 +268,30 @@ EOT
     refused 'two of its runs agree to the last digit: copied?'
     pair '{train_s: 51.82934}' '{train_s: 51.82934}'
     refused 'agrees with its baseline to the last digit: copied?'
+    # in another order
+    of '(1, 2) as $r | {cell: {gpus_per_node: 1, strategy: "single", repeat: $r}, train_s: (if $r == 1 then 51.82934 else 100.3 end)},
+        {cell: {gpus_per_node: 2, strategy: "ddp", repeat: $r}, train_s: (if $r == 1 then 53.1 else 51.82934 end)}'
+    refused 'agrees with its baseline to the last digit: copied?'
     of '(1, 2, 3) as $r | {cell: {gpus_per_node: 1, strategy: "single", repeat: $r}, train_s: (100.1 + $r)},
         {cell: {gpus_per_node: 2, strategy: "ddp", repeat: $r}, train_s: (if $r == 1 then 51.82934 else 52.93713 end)}'
     jq '.results[].train_s |= (. * 10 | round / 10)' set.json >r.json && mv r.json set.json
     accepted
+}
+
+@test "a result copied from the folder of another cell is a copy, too" {
+    copied='agrees with another place to the last digit: copied?'
+    places() { # TIMES: of four numbers of GPUs
+        of "[$1] as \$t | range(4) as \$i | {cell: {gpus_per_node: pow(2; \$i), strategy: (if \$i == 0 then \"single\" else \"ddp\" end)}, train_s: \$t[\$i]}"
+    }
+    places '100.3, 52.18293472, 30.7, 52.18293472'
+    refused "$copied"
+    jq -se --arg copied "$copied" '.[0] | [.tables[0].points[] | .notes == [$copied]] == [false, true, false, true]' out.json
+    # of many short figures some are equal by chance; two sets may have a result in common
+    places '100.3, 52.1829, 30.7, 52.1829'
+    accepted
+    places '100.3, 52.18293472, 30.7, 16.1' && mv set.json a.json && jq '.name = "y"' a.json >b.json
+    "$hpcgrid" report a.json b.json --columns source --format json | jq -se '.[0] | [.tables[].points[].notes // [] | .[] | select(test("copied"))] == []'
+    "$hpcgrid" compare a.json b.json --json | jq -se '.[0] | [.. | strings | select(test("copied"))] == []'
 }
 
 # notes WANTED...: notes of the last place, exactly; --strict accepts it
@@ -287,6 +307,11 @@ noted() {
     noted "$equal"
     of '{cell: {gpus_per_node: 1, strategy: "single"}, train_s: 100.3, n: 3, sd: 0.1}, {cell: {gpus_per_node: 2, strategy: "ddp"}, train_s: 59.4, n: 3, sd: 0}'
     noted 'mean of 3 runs, as published' "$equal"
+    # whole seconds, beside others; the value lies in its interval
+    of '(1, 2, 3) as $r | {cell: {gpus_per_node: 1, strategy: "single", repeat: $r}, train_s: (100 + $r / 10)}, {cell: {gpus_per_node: 2, strategy: "ddp", repeat: $r}, train_s: 60}'
+    noted "$equal"
+    jq -se '.[0].tables[0].points[-1] | .value == 60 and .value_interval[0] <= 60 and .value_interval[1] >= 60' out.json
+    of '{cell: {gpus_per_node: 1, strategy: "single"}, train_s: 100.3, n: 3, sd: 0.1}, {cell: {gpus_per_node: 2, strategy: "ddp"}, train_s: 59.4, n: 3, sd: 0}'
     jq '.results[1].sd = 0.01' set.json >r.json && mv r.json set.json
     noted 'mean of 3 runs, as published'
     # the same seed gives the same loss
