@@ -294,17 +294,24 @@ static bool is_on_purpose(const struct pair *pair, const char *key)
            (b->options->against_first && strcmp(key, "revision") == 0) || is_studied(b->r, key);
 }
 
+static void list_silent(struct pair *pair, const struct hg_difference *d)
+{
+    struct hg_buf *list = &pair->silent[d->mine != NULL];
+
+    if (!lists_value(hg_buf_str(list), d->key))
+        hg_buf_printf(list, "%s%s", list->len ? ", " : "", d->key);
+}
+
 static void note_input(struct pair *pair, const struct hg_difference *d, const char *mine,
                        const char *tail)
 {
-    struct hg_buf *list = &pair->silent[d->mine != NULL];
     char *head = hg_str_printf("differs from %s: %s ", pair->whom, d->key);
 
     pair->amounts = pair->amounts || hg_work_is_key(pair->notes->b->r, d->key);
     if (d->mine && d->theirs)
         add_reason(pair->notes, pair->p, head, mine, tail);
-    else if (!lists_value(hg_buf_str(list), d->key))
-        hg_buf_printf(list, "%s%s", list->len ? ", " : "", d->key);
+    else
+        list_silent(pair, d);
     pair->p->unlike = pair->p->unlike || strcmp(d->key, "global_batch") != 0;
     free(head);
 }
@@ -324,6 +331,8 @@ static void note_difference(void *context, const struct hg_difference *d)
     else if (d->kind == HG_DIFFERENCE_ENV && pair->same_hardware)
         pair->p->off_law = true,
         head = hg_str_printf("ran on other nodes or software: %s ", d->key);
+    else if (d->kind == HG_DIFFERENCE_END && !d->mine)
+        list_silent(pair, d);
     else if (d->kind == HG_DIFFERENCE_END && !pair->p->weak)
         head = hg_str_printf("%s is far from that of %s: ", d->key, pair->whom);
     if (head)
@@ -467,13 +476,23 @@ static void note_doubts(struct notes *notes, const struct hg_side *side, const c
 
 /* ---- Speedup and efficiency ---- */
 
-/* A thousand times slower than by an efficiency of up to 1.25, and not with so many devices that it might be. */
-static bool is_in_milliseconds(const struct hg_report *r, const struct hg_point *p)
+/* A thousand times slower (or a million) than by an efficiency of up to 1.25, and not with so many devices that it might be. */
+static const char *wrong_unit(const struct hg_report *r, const struct hg_point *p)
 {
-    double times = 1000 * p->speedup.value;
+    static const struct {
+        double times;
+        const char *note;
+    } units[] = { { 1e3, "a thousand times as long as expected: milliseconds?" },
+                  { 1e6, "a million times as long as expected: microseconds?" },
+                  { 1e9, "a billion times as long as expected: nanoseconds?" } };
 
-    return r->kind == HG_METRIC_TIME && times >= 0.5 &&
-           times <= (p->p >= 1 ? fmin(1.25 * p->p, 50) : 1.25);
+    for (size_t i = 0; i < sizeof units / sizeof *units && r->kind == HG_METRIC_TIME; i++) {
+        double speedup = units[i].times * p->speedup.value;
+
+        if (speedup >= 0.5 && speedup <= (p->p >= 1 ? fmin(1.25 * p->p, 50) : 1.25))
+            return units[i].note;
+    }
+    return NULL;
 }
 
 static void note_hardware(struct notes *notes, const struct hg_configuration *c,
@@ -481,6 +500,7 @@ static void note_hardware(struct notes *notes, const struct hg_configuration *c,
 {
     const struct hg_frame *f = &notes->b->r->frame;
     size_t key = hg_frame_find_key(f, "hardware");
+    const char *unit = wrong_unit(notes->b->r, p);
     const struct hg_result *own = notes->b->r->entries[c->entry].result,
                            *other = notes->b->r->entries[base->entry].result;
 
@@ -497,8 +517,8 @@ static void note_hardware(struct notes *notes, const struct hg_configuration *c,
                  hg_report_text(notes->b->r, hg_frame_row(f, base->entry)[key]), "");
         p->off_law = true;
     }
-    if (own->on_cores == other->on_cores && is_in_milliseconds(notes->b->r, p))
-        add_note(notes, p, "a thousand times as long as expected: milliseconds?", "", "");
+    if (own->on_cores == other->on_cores && unit)
+        add_note(notes, p, unit, "", "");
 }
 
 /* A difference in work that no other note explains yet. True: the work is in proportion. */
