@@ -20,16 +20,19 @@
 /* Error messages are quoted while a table has fewer notes than this; then states only. */
 #define QUOTED_MAX 24
 #define MESSAGE_MAX 160 /* columns */
+/* Values that one note lists. */
+#define VALUES_MAX 8
 
 /* A note being made. Places with the same note about different values share one: the values are listed between head and tail. */
 struct note {
     char *head, *tail;
     struct hg_buf values;
+    size_t n_values;
 };
 
 struct notes {
     struct hg_builder *b;
-    struct hg_map index; /* head + tail: number */
+    struct hg_map index; /* head + tail: number; head + tail + value: that the note has it */
     struct {
         struct note *items;
         size_t n, cap;
@@ -61,20 +64,30 @@ static void mark(struct hg_point *p, size_t number)
     p->n_notes++;
 }
 
+static bool is_new(struct notes *notes, const char *key, const char *value)
+{
+    char *both = hg_str_printf("%s\n%s", key, value);
+    size_t n = notes->index.n;
+
+    hg_map_put(&notes->index, both, strlen(both), 0);
+    free(both);
+    return notes->index.n > n;
+}
+
 static void add_note(struct notes *notes, struct hg_point *p, const char *head, const char *value,
                      const char *tail)
 {
     char *key = hg_str_printf("%s\n%s", head, tail);
     size_t number = hg_map_put(&notes->index, key, strlen(key), notes->list.n);
-    struct hg_buf *values;
+    struct note *note;
 
-    free(key);
     if (number == notes->list.n)
         *HG_VEC_PUSH(&notes->list) =
             (struct note){ .head = hg_strdup(head), .tail = hg_strdup(tail) };
-    values = &notes->list.items[number].values;
-    if (*value && !lists_value(hg_buf_str(values), value))
-        hg_buf_printf(values, "%s%s", values->len ? ", " : "", value);
+    note = &notes->list.items[number];
+    if (*value && is_new(notes, key, value) && note->n_values++ < VALUES_MAX)
+        hg_buf_printf(&note->values, "%s%s", note->values.len ? ", " : "", value);
+    free(key);
     mark(p, number);
 }
 
@@ -753,6 +766,8 @@ static void write_notes(struct notes *notes, struct hg_table *t)
     for (size_t i = 0; i < notes->list.n; i++) {
         struct note *note = &notes->list.items[i];
 
+        if (note->n_values > VALUES_MAX)
+            hg_buf_printf(&note->values, " and %zu more", note->n_values - VALUES_MAX);
         *HG_VEC_PUSH(&t->notes) =
             hg_str_printf("%s%s%s", note->head, hg_buf_str(&note->values), note->tail);
         free(note->head);

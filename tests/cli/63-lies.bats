@@ -215,6 +215,20 @@ EOT
     accepted
 }
 
+@test "a note lists a few values, and says how many more there are" {
+    of '(range(12) | {cell: {gpus_per_node: 1, strategy: "single", repeat: (. + 1)}, train_s: 100, wall_s: (900 + . % 10)}), {cell: {gpus_per_node: 2, strategy: "ddp"}, train_s: 52}'
+    "$hpcgrid" report set.json --format json | jq -se '.[0].tables[0].points[0].notes | map(select(test("measured"))) ==
+        ["most of its time is not measured: " + ([range(8) | "train_s 100 of wall_s 90\(.)"] | join(", ")) + " and 2 more"]'
+}
+
+@test "the best of variants that are not comparable is not clear" {
+    of '("ddp", "fsdp") as $s | (1, 2, 3) as $r | {cell: {gpus_per_node: 2, strategy: $s, repeat: $r}, train_s: ((if $s == "ddp" then 50 else 60 end) + $r / 10),
+        comparable: {precision: (if $s == "ddp" then "bf16" else "fp32" end)}}' '{baseline: null}'
+    "$hpcgrid" report set.json --format json | jq -se '.[0].tables[0].listings[] | select(.name == "best") | .rows[].verdict == "not comparable: fsdp"'
+    jq '.results[].comparable.precision = "bf16"' set.json >r.json
+    "$hpcgrid" report r.json --format json | jq -se '.[0].tables[0].listings[] | select(.name == "best") | .rows[].verdict == "clear"'
+}
+
 @test "a run that ended with an exit code, or by Slurm, is not good for want of a status" {
     of '{cell: {n: 1}, train_s: 9, exit_code: 137}, {cell: {n: 2}, train_s: 9, slurm: {state: "TIMEOUT"}}, {cell: {n: 3}, train_s: 9, slurm: {state: "CANCELLED by 1000", exit_code: "0:15"}},
         {cell: {n: 4}, train_s: 9, slurm: {exit_code: "1:0"}}, {cell: {n: 6}, train_s: 9, error: {message: "no room"}}, {cell: {n: 7}, train_s: 9, completed: false}, {cell: {n: 5}, train_s: 9, slurm: {state: "COMPLETED", exit_code: "0:0"}}' '{baseline: null}'
