@@ -136,13 +136,17 @@ static void judge(const struct ranked *c, struct hg_buf *out)
     const struct hg_estimate *best = &c->sides->t->points[c->points[0]].value;
     struct hg_buf close = HG_BUF_INIT, other_work = HG_BUF_INIT;
     bool unsure = !best->has_interval, only_next = true;
+    size_t compared = 0;
 
     for (size_t i = 1; i < c->n; i++) {
         const struct hg_estimate *e = &c->sides->t->points[c->points[i]].value;
 
-        if (!is_comparable(c, i))
+        if (!is_comparable(c, i)) {
             append_variant(c, i, other_work.len ? ", " : "", &other_work);
-        else if (!e->has_interval)
+            continue;
+        }
+        compared++;
+        if (!e->has_interval)
             unsure = true;
         else if (best->has_interval && overlap(best, e)) {
             append_variant(c, i, close.len ? ", " : "", &close);
@@ -153,10 +157,10 @@ static void judge(const struct ranked *c, struct hg_buf *out)
         hg_buf_puts(out, "not distinguishable");
     else if (close.len)
         hg_buf_printf(out, "not distinguishable from %s", hg_buf_str(&close));
-    else
+    else if (compared)
         hg_buf_puts(out, unsure ? UNSURE : "clear");
     if (other_work.len)
-        hg_buf_printf(out, "; not comparable: %s", hg_buf_str(&other_work));
+        hg_buf_printf(out, "%snot comparable: %s", compared ? "; " : "", hg_buf_str(&other_work));
     hg_buf_done(&close);
     hg_buf_done(&other_work);
 }

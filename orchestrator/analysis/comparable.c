@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/json.h"
 #include "results/inputs.h"
@@ -30,12 +31,20 @@ static bool is_batch_same(const struct hg_result *a, const struct hg_result *b)
            fabs(x * a->devices - y * b->devices) < 0.5;
 }
 
+/* "BF16" is bf16. */
+static bool is_equal(const json_t *a, const json_t *b)
+{
+    return json_is_string(a) && json_is_string(b)
+               ? strcasecmp(json_string_value(a), json_string_value(b)) == 0
+               : hg_json_equal(a, b);
+}
+
 bool hg_comparable_is_same(const struct hg_result *own, const struct hg_result *other,
                            const char *key)
 {
     const json_t *a = hg_comparable_get(own, key), *b = hg_comparable_get(other, key);
 
-    return a == b || (a && b && hg_json_equal(a, b)) ||
+    return a == b || (a && b && is_equal(a, b)) ||
            (strcmp(key, "batch_size") == 0 && is_batch_same(own, other));
 }
 
@@ -125,7 +134,7 @@ static bool env_differs(const struct hg_result *own, const struct hg_result *oth
         return a != b && !is_one_of(comm_keys, sizeof comm_keys / sizeof *comm_keys, key);
     if (is_clock(key) && json_is_number(a) && json_is_number(b))
         return fabs(x - y) > CLOCK_TOLERANCE * fmax(fabs(x), fabs(y));
-    return !hg_json_equal(a, b);
+    return !is_equal(a, b);
 }
 
 void hg_comparable_each_env(const struct hg_result *own, const struct hg_result *other,
@@ -149,7 +158,7 @@ void hg_comparable_each_env(const struct hg_result *own, const struct hg_result 
             if ((i == 0 || !env_value(own, key)) && env_differs(own, other, key))
                 see(context, key, env_value(own, key), env_value(other, key));
         }
-    if (own->device && other->device && strcmp(own->device, other->device) != 0) {
+    if (own->device && other->device && strcasecmp(own->device, other->device) != 0) {
         json_t *mine = hg_json_text(own->device), *theirs = hg_json_text(other->device);
 
         see(context, "device", mine, theirs);

@@ -97,17 +97,20 @@ static void compare_end(const struct hg_side *own, const struct hg_side *base, c
 {
     double b = number(base->runs[0]), low = b, high = b, far = b;
     json_t *mine, *theirs;
+    bool silent = false;
 
     for (size_t i = 1; i < base->n && base != own; i++) {
         low = fmin(low, number(base->runs[i]));
         high = fmax(high, number(base->runs[i]));
     }
-    for (size_t i = 0; i < own->n; i++)
+    for (size_t i = 0; i < own->n; i++) {
+        silent = silent || (base != own && isnan(number(own->runs[i])) && !isnan(b));
         if (fabs(number(own->runs[i]) - b) > fabs(far - b))
             far = number(own->runs[i]);
-    if (!is_far(far, b, high - low))
+    }
+    if (!silent && !is_far(far, b, high - low))
         return;
-    mine = json_real(far);
+    mine = silent ? NULL : json_real(far);
     theirs = json_real(b);
     p->see(p->context, &(struct hg_difference){ HG_DIFFERENCE_END, key, mine, theirs });
     json_decref(mine);

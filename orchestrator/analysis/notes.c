@@ -11,6 +11,7 @@
 #include "base/vec.h"
 #include "analysis/adaptive.h"
 #include "analysis/code.h"
+#include "analysis/copies.h"
 #include "analysis/differences.h"
 #include "analysis/spread.h"
 #include "analysis/work.h"
@@ -19,16 +20,19 @@
 /* Error messages are quoted while a table has fewer notes than this; then states only. */
 #define QUOTED_MAX 24
 #define MESSAGE_MAX 160 /* columns */
+/* Values that one note lists. */
+#define VALUES_MAX 8
 
 /* A note being made. Places with the same note about different values share one: the values are listed between head and tail. */
 struct note {
     char *head, *tail;
     struct hg_buf values;
+    size_t n_values;
 };
 
 struct notes {
     struct hg_builder *b;
-    struct hg_map index; /* head + tail: number */
+    struct hg_map index; /* head + tail: number; head + tail + value: that the note has it */
     struct {
         struct note *items;
         size_t n, cap;
@@ -60,20 +64,30 @@ static void mark(struct hg_point *p, size_t number)
     p->n_notes++;
 }
 
+static bool is_new(struct notes *notes, const char *key, const char *value)
+{
+    char *both = hg_str_printf("%s\n%s", key, value);
+    size_t n = notes->index.n;
+
+    hg_map_put(&notes->index, both, strlen(both), 0);
+    free(both);
+    return notes->index.n > n;
+}
+
 static void add_note(struct notes *notes, struct hg_point *p, const char *head, const char *value,
                      const char *tail)
 {
     char *key = hg_str_printf("%s\n%s", head, tail);
     size_t number = hg_map_put(&notes->index, key, strlen(key), notes->list.n);
-    struct hg_buf *values;
+    struct note *note;
 
-    free(key);
     if (number == notes->list.n)
         *HG_VEC_PUSH(&notes->list) =
             (struct note){ .head = hg_strdup(head), .tail = hg_strdup(tail) };
-    values = &notes->list.items[number].values;
-    if (*value && !lists_value(hg_buf_str(values), value))
-        hg_buf_printf(values, "%s%s", values->len ? ", " : "", value);
+    note = &notes->list.items[number];
+    if (*value && is_new(notes, key, value) && note->n_values++ < VALUES_MAX)
+        hg_buf_printf(&note->values, "%s%s", note->values.len ? ", " : "", value);
+    free(key);
     mark(p, number);
 }
 
@@ -293,17 +307,24 @@ static bool is_on_purpose(const struct pair *pair, const char *key)
            (b->options->against_first && strcmp(key, "revision") == 0) || is_studied(b->r, key);
 }
 
+static void list_silent(struct pair *pair, const struct hg_difference *d)
+{
+    struct hg_buf *list = &pair->silent[d->mine != NULL];
+
+    if (!lists_value(hg_buf_str(list), d->key))
+        hg_buf_printf(list, "%s%s", list->len ? ", " : "", d->key);
+}
+
 static void note_input(struct pair *pair, const struct hg_difference *d, const char *mine,
                        const char *tail)
 {
-    struct hg_buf *list = &pair->silent[d->mine != NULL];
     char *head = hg_str_printf("differs from %s: %s ", pair->whom, d->key);
 
     pair->amounts = pair->amounts || hg_work_is_key(pair->notes->b->r, d->key);
     if (d->mine && d->theirs)
         add_reason(pair->notes, pair->p, head, mine, tail);
-    else if (!lists_value(hg_buf_str(list), d->key))
-        hg_buf_printf(list, "%s%s", list->len ? ", " : "", d->key);
+    else
+        list_silent(pair, d);
     pair->p->unlike = pair->p->unlike || strcmp(d->key, "global_batch") != 0;
     free(head);
 }
@@ -323,6 +344,8 @@ static void note_difference(void *context, const struct hg_difference *d)
     else if (d->kind == HG_DIFFERENCE_ENV && pair->same_hardware)
         pair->p->off_law = true,
         head = hg_str_printf("ran on other nodes or software: %s ", d->key);
+    else if (d->kind == HG_DIFFERENCE_END && !d->mine)
+        list_silent(pair, d);
     else if (d->kind == HG_DIFFERENCE_END && !pair->p->weak)
         head = hg_str_printf("%s is far from that of %s: ", d->key, pair->whom);
     if (head)
@@ -447,46 +470,6 @@ static void note_base_mixed(void *context, const struct hg_difference *d)
     pair->p->off_law = true;
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-/* Times measured to six digits do not repeat by chance. */
-static bool is_copy(double a, double b)
-{
-    double unit = pow(10, floor(log10(a)) - 4);
-
-    return a == b && fabs(a / unit - round(a / unit)) > 1e-6;
-}
-
-static void note_copies(struct notes *notes, const struct hg_configuration *c, struct hg_point *p)
-{
-    const struct hg_builder *b = notes->b;
-    size_t n = hg_builder_values(b, c, b->room);
-
-    if (b->r->kind == HG_METRIC_OTHER)
-        return;
-    qsort(b->room, n, sizeof *b->room, compare_doubles);
-    for (size_t i = 1; i < n; i++)
-        if (is_copy(b->room[i], b->room[i - 1]))
-            add_reason(notes, p, "two of its runs agree to the last digit: copied?", "", "");
-}
-
-/* Two sets that are compared may have runs in common. */
-static void note_base_copies(struct notes *notes, const struct hg_configuration *c,
-                             const struct hg_configuration *base, struct hg_point *p)
-{
-    const struct hg_builder *b = notes->b;
-    size_t n = hg_builder_values(b, c, b->room), m = hg_builder_values(b, base, b->room_base);
-
-    for (size_t i = 0; i < n && !b->options->against_first; i++)
-        if (is_copy(b->room[i], b->room_base[i < m ? i : 0]))
-            add_reason(notes, p, "agrees with its baseline to the last digit: copied?", "", "");
-}
-
 /* What results say against their own figures. */
 static void note_doubts(struct notes *notes, const struct hg_side *side, const char *whom,
                         struct hg_point *p)
@@ -506,13 +489,23 @@ static void note_doubts(struct notes *notes, const struct hg_side *side, const c
 
 /* ---- Speedup and efficiency ---- */
 
-/* A thousand times slower than by an efficiency of up to 1.25, and not with so many devices that it might be. */
-static bool is_in_milliseconds(const struct hg_report *r, const struct hg_point *p)
+/* A thousand times slower (or a million) than by an efficiency of up to 1.25, and not with so many devices that it might be. */
+static const char *wrong_unit(const struct hg_report *r, const struct hg_point *p)
 {
-    double times = 1000 * p->speedup.value;
+    static const struct {
+        double times;
+        const char *note;
+    } units[] = { { 1e3, "a thousand times as long as expected: milliseconds?" },
+                  { 1e6, "a million times as long as expected: microseconds?" },
+                  { 1e9, "a billion times as long as expected: nanoseconds?" } };
 
-    return r->kind == HG_METRIC_TIME && times >= 0.5 &&
-           times <= (p->p >= 1 ? fmin(1.25 * p->p, 50) : 1.25);
+    for (size_t i = 0; i < sizeof units / sizeof *units && r->kind == HG_METRIC_TIME; i++) {
+        double speedup = units[i].times * p->speedup.value;
+
+        if (speedup >= 0.5 && speedup <= (p->p >= 1 ? fmin(1.25 * p->p, 50) : 1.25))
+            return units[i].note;
+    }
+    return NULL;
 }
 
 static void note_hardware(struct notes *notes, const struct hg_configuration *c,
@@ -520,6 +513,7 @@ static void note_hardware(struct notes *notes, const struct hg_configuration *c,
 {
     const struct hg_frame *f = &notes->b->r->frame;
     size_t key = hg_frame_find_key(f, "hardware");
+    const char *unit = wrong_unit(notes->b->r, p);
     const struct hg_result *own = notes->b->r->entries[c->entry].result,
                            *other = notes->b->r->entries[base->entry].result;
 
@@ -536,8 +530,8 @@ static void note_hardware(struct notes *notes, const struct hg_configuration *c,
                  hg_report_text(notes->b->r, hg_frame_row(f, base->entry)[key]), "");
         p->off_law = true;
     }
-    if (own->on_cores == other->on_cores && is_in_milliseconds(notes->b->r, p))
-        add_note(notes, p, "a thousand times as long as expected: milliseconds?", "", "");
+    if (own->on_cores == other->on_cores && unit)
+        add_note(notes, p, unit, "", "");
 }
 
 /* A difference in work that no other note explains yet. True: the work is in proportion. */
@@ -627,7 +621,8 @@ static void note_speedup(struct notes *notes, const struct hg_table *t,
     other = side_of(b, base);
     note_hardware(notes, c, base, p);
     note_comparison(notes, own, &other, hardware_of(b, c) == hardware_of(b, base), p);
-    note_base_copies(notes, c, base, p);
+    if (hg_copies_between(b, c, base))
+        add_reason(notes, p, "agrees with its baseline to the last digit: copied?", "", "");
     note_efficiency(notes, p);
     free(other.runs);
 }
@@ -710,12 +705,11 @@ static void take_sentence(void *context, const char *text)
     add_note(place->notes, place->p, text, "", "");
 }
 
-/* Times or rates without any spread. Whole seconds are a remark on the table. A loss may be the same in all runs. */
+/* Times or rates without any spread. A loss may be the same in all runs. */
 static bool is_rounded(const struct hg_report *r, const struct hg_estimate *value)
 {
     return r->kind != HG_METRIC_OTHER && value->has_interval &&
-           value->high - value->low <= 1e-9 * value->value &&
-           fabs(value->value - round(value->value)) > 1e-9 * value->value;
+           value->high - value->low <= 1e-9 * value->value;
 }
 
 static void note_spread(struct notes *notes, const struct hg_configuration *c, struct hg_point *p,
@@ -772,6 +766,8 @@ static void write_notes(struct notes *notes, struct hg_table *t)
     for (size_t i = 0; i < notes->list.n; i++) {
         struct note *note = &notes->list.items[i];
 
+        if (note->n_values > VALUES_MAX)
+            hg_buf_printf(&note->values, " and %zu more", note->n_values - VALUES_MAX);
         *HG_VEC_PUSH(&t->notes) =
             hg_str_printf("%s%s%s", note->head, hg_buf_str(&note->values), note->tail);
         free(note->head);
@@ -819,7 +815,7 @@ static void count_refused(struct hg_report *r, struct hg_table *t)
 }
 
 static void note_place(struct notes *notes, const struct hg_table *t,
-                       const struct hg_configuration *c, struct hg_spread *spread,
+                       const struct hg_configuration *c, bool copied, struct hg_spread *spread,
                        struct hg_point *p)
 {
     struct hg_side own = side_of(notes->b, c);
@@ -831,7 +827,10 @@ static void note_place(struct notes *notes, const struct hg_table *t,
     note_flags(notes, &own, NULL, "", p);
     note_short(notes, &own, p);
     hg_differences_within(notes->b->r, &own, note_mixed, &(struct pair){ .notes = notes, .p = p });
-    note_copies(notes, c, p);
+    if (hg_copies_within(notes->b, c))
+        add_reason(notes, p, "two of its runs agree to the last digit: copied?", "", "");
+    if (copied)
+        add_reason(notes, p, "agrees with another place to the last digit: copied?", "", "");
     note_doubts(notes, &own, "", p);
     note_set(notes, c, p);
     note_spread(notes, c, p, spread);
@@ -849,6 +848,7 @@ void hg_notes_write(struct hg_builder *b, struct hg_table *t)
 {
     struct notes notes = { .b = b };
     struct hg_spread spread = { .values = 0 };
+    bool *copied = hg_copies_of_places(b, t);
 
     t->no_speedup = why_no_speedup(b, t);
     for (size_t i = 0; i < t->n_rows * t->n_columns; i++) {
@@ -857,8 +857,9 @@ void hg_notes_write(struct hg_builder *b, struct hg_table *t)
 
         if (!c)
             continue;
-        note_place(&notes, t, c, &spread, p);
+        note_place(&notes, t, c, copied[i], &spread, p);
     }
+    free(copied);
     hg_spread_remark(b->r, &spread, t);
     count_refused(b->r, t);
     write_notes(&notes, t);

@@ -5,10 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/json.h"
+#include "base/text.h"
 
 /* Time outside of what is measured is doubtful above this, and above two thirds of wall_s. */
 #define UNEXPLAINED_S 60
@@ -70,6 +72,7 @@ static const char *state_of_slurm(const json_t *entry, char why[static 64])
 const char *hg_doubts_state(const json_t *entry, char why[static 64])
 {
     static const char *const codes[] = { "exit_code", "exit_status", "returncode", "signal" };
+    static const char *const ends[] = { "success", "completed", "finished" };
     const json_t *slurm = json_object_get(entry, "slurm"), *error = json_object_get(entry, "error");
     const char *state = state_of_slurm(entry, why);
 
@@ -83,6 +86,12 @@ const char *hg_doubts_state(const json_t *entry, char why[static 64])
             snprintf(why, 64, "%s %.20s", name, json_string_value(code));
         else
             snprintf(why, 64, "%s %.0f", name, json_number_value(code));
+        state = "failed";
+    }
+    for (size_t i = 0; i < sizeof ends / sizeof *ends && !state; i++) {
+        if (!json_is_false(json_object_get(entry, ends[i])))
+            continue;
+        snprintf(why, 64, "%s false", ends[i]);
         state = "failed";
     }
     if (!state && (json_is_object(error) || json_string_length(error))) {
@@ -116,22 +125,28 @@ static void check_end(struct doubts *d)
         add(d, "counts as good, but ended otherwise: ", hg_str_printf("%s", why));
 }
 
-/* Without wall_s by the time of rank 0. Both are of the last start only; the train_s of a worker that resumed is of all of its starts. */
-static void check_times(struct doubts *d)
+/* The time of all of a run, of its last start only; the train_s of a worker that resumed is of all of its starts. */
+static void check_span(struct doubts *d, const char *name, double span_s, bool holds_all)
 {
-    const json_t *rank = json_array_get(json_object_get(d->entry, "ranks"), 0);
-    bool whole = json_is_number(json_object_get(d->entry, "wall_s"));
-    const char *name = whole ? "wall_s" : "real_s";
-    double wall_s = number(whole ? d->entry : rank, name), train_s = number(d->entry, "train_s");
+    double train_s = number(d->entry, "train_s");
     double known_s =
         train_s + fmax(0, number(d->entry, "init_s")) + fmax(0, number(d->entry, "eval_s"));
 
-    if (train_s > 1.01 * wall_s && !json_is_object(json_object_get(d->entry, "resumed")))
+    if (train_s > 1.01 * span_s && !json_is_object(json_object_get(d->entry, "resumed")))
         add(d, "more time than it ran: ",
-            hg_str_printf("train_s %.6g of %s %.6g", train_s, name, wall_s));
-    else if (wall_s - known_s > UNEXPLAINED_S && known_s < EXPLAINED_PART * wall_s)
+            hg_str_printf("train_s %.6g of %s %.6g", train_s, name, span_s));
+    else if (holds_all && span_s - known_s > UNEXPLAINED_S && known_s < EXPLAINED_PART * span_s)
         add(d, "most of its time is not measured: ",
-            hg_str_printf("train_s %.6g of %s %.6g", train_s, name, wall_s));
+            hg_str_printf("train_s %.6g of %s %.6g", train_s, name, span_s));
+}
+
+static void check_times(struct doubts *d)
+{
+    const json_t *rank = json_array_get(json_object_get(d->entry, "ranks"), 0);
+    double wall_s = number(d->entry, "wall_s");
+
+    check_span(d, "real_s", number(rank, "real_s"), isnan(wall_s));
+    check_span(d, "wall_s", wall_s, true);
 }
 
 /* What `comparable`, the cell or the result itself says. */
@@ -158,6 +173,12 @@ static void check_epochs(struct doubts *d)
     if (n > 0 && (double)n < floor(epochs))
         add(d, "not all of its epochs are in its time: ",
             hg_str_printf("epoch_s has %zu of %.0f", n, epochs));
+    else if (n > 1 && sum < EXPLAINED_PART * train_s)
+        add(d, "its epochs are a small part of its time: ",
+            hg_str_printf("epoch_s %.6g in all, train_s %.6g", sum, train_s));
+    if ((double)n > ceil(epochs) + 1) /* one to warm up */
+        add(d, "more epochs than it was to train: ",
+            hg_str_printf("epoch_s has %zu, epochs %.6g", n, epochs));
 }
 
 /* At least half of the steps that were made (a training may end early) took as long as the median, or longer. */
@@ -242,12 +263,65 @@ static void check_size(struct doubts *d, const char *key, double expected, const
 
 static void check_sizes(struct doubts *d)
 {
+    static const char *const counts[] = { "n_gpus", "num_gpus", "gpus", "gpu_count" };
     const char *unit = d->r->on_cores ? "tasks" : "GPUs";
 
     check_size(d, "world_size", expected_ranks(d), unit);
     check_size(d, "world", expected_ranks(d), unit);
-    if (!d->r->on_cores)
-        check_size(d, "devices", d->r->devices, unit);
+    if (d->r->on_cores)
+        return;
+    check_size(d, "devices", d->r->devices, unit);
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) /* in all, or of a node */
+        if (number(d->entry, counts[i]) != number(d->r->cell, "gpus_per_node"))
+            check_size(d, counts[i], d->r->devices, unit);
+    if (d->r->device && strncasecmp(d->r->device, "cpu", 3) == 0 && !d->r->rehearsal &&
+        !isnan(number(d->r->cell, "gpus_per_node")))
+        add(d, "ran on other devices than its cell names: ",
+            hg_str_printf("device %s, the cell has %.0f GPUs", d->r->device, d->r->devices));
+}
+
+/* Words that mean one thing only; trainers have names of their own for much else. */
+static bool is_known(const json_t *word)
+{
+    static const char *const words[] = { "single", "dp",   "ddp",  "fsdp", "deepspeed",
+                                         "fp64",   "fp32", "fp16", "bf16", NULL };
+
+    return json_is_string(word) &&
+           hg_text_is_one_of(json_string_value(word), json_string_length(word), words);
+}
+
+static bool contradict(const json_t *asked, const json_t *said)
+{
+    return ((json_is_number(asked) && json_is_number(said)) ||
+            (is_known(asked) && is_known(said))) &&
+           !hg_json_equal(asked, said);
+}
+
+/* What the cell asked for, and what ran. A rehearsal is smaller on purpose. */
+static void check_cell(struct doubts *d)
+{
+    static const char *const keys[] = {
+        "nodes",  "gpus_per_node", "tasks_per_node", "strategy",     "precision",
+        "epochs", "seq_len",       "max_length",     "dataset_size", "parameters",
+    };
+
+    for (size_t i = 0; i < sizeof keys / sizeof *keys && !d->r->rehearsal; i++) {
+        const json_t *asked = json_object_get(d->r->cell, keys[i]),
+                     *said = json_object_get(d->r->comparable, keys[i]);
+        struct hg_buf text = HG_BUF_INIT;
+
+        said = said ? said : json_object_get(d->r->inputs, keys[i]);
+        said = said ? said : json_object_get(d->entry, keys[i]);
+        if (!contradict(asked, said))
+            continue;
+        hg_buf_puts(&text, keys[i]);
+        hg_buf_puts(&text, " ");
+        hg_json_dump(said, HG_JSON_COMPACT, &text);
+        hg_buf_puts(&text, ", the cell has ");
+        hg_json_dump(asked, HG_JSON_COMPACT, &text);
+        add(d, "did not run what its cell names: ", hg_str_printf("%s", hg_buf_str(&text)));
+        hg_buf_done(&text);
+    }
 }
 
 static int compare_doubles(const void *a, const void *b)
@@ -417,6 +491,7 @@ json_t *hg_doubts_find(const json_t *entry, struct hg_result *r)
     check_loss(&d);
     check_resumed(&d);
     check_sizes(&d);
+    check_cell(&d);
     check_ranks(&d);
     check_network(&d);
     check_rate(&d);

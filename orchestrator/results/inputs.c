@@ -29,7 +29,31 @@ const char *const hg_inputs_keys[] = {
     "num_samples",
     "gradient_accumulation_steps",
     "trainable_parameters",
+    "fp16",
+    "bf16",
+    "gradient_checkpointing",
     NULL,
+};
+
+/* What trainers (transformers, accelerate, Lightning) call the same. */
+static const struct {
+    const char *theirs, *ours;
+} aliases[] = {
+    { "mixed_precision", "precision" },
+    { "per_device_train_batch_size", "batch_size" },
+    { "global_batch_size", "global_batch" },
+    { "max_seq_length", "seq_len" },
+    { "max_seq_len", "seq_len" },
+    { "sequence_length", "seq_len" },
+    { "num_train_epochs", "epochs" },
+    { "num_epochs", "epochs" },
+    { "n_epochs", "epochs" },
+    { "max_epochs", "epochs" },
+    { "dataset_name", "dataset" },
+    { "model_name", "model" },
+    { "model_name_or_path", "model" },
+    { "num_parameters", "parameters" },
+    { "optim", "optimizer" },
 };
 
 /* Objects in which trainers keep their settings. */
@@ -103,6 +127,9 @@ static void add_inputs(json_t **inputs, const json_t *from)
     for (size_t i = 0; hg_inputs_keys[i]; i++)
         if (!json_object_get(*inputs, hg_inputs_keys[i]))
             add(inputs, hg_inputs_keys[i], json_object_get(from, hg_inputs_keys[i]));
+    for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
+        if (!json_object_get(*inputs, aliases[i].ours))
+            add(inputs, aliases[i].ours, json_object_get(from, aliases[i].theirs));
 }
 
 json_t *hg_inputs_find(const json_t *entry)

@@ -148,8 +148,8 @@ static double log_mean(const double *v, size_t n)
 
 static void set_interval(struct hg_estimate *e, double mean, double half)
 {
-    e->low = exp(mean - half);
-    e->high = exp(mean + half);
+    e->low = fmin(e->value, exp(mean - half)); /* without any spread: to the last digit */
+    e->high = fmax(e->value, exp(mean + half));
     e->has_interval = isfinite(e->low) && isfinite(e->high);
 }
 

@@ -92,11 +92,20 @@ pair() {
 {optimizer: "adam"}|{optimizer: "sgd"}|differs from its baseline: optimizer sgd (baseline adam)
 {compile: false}|{compile: true}|differs from its baseline: compile true (baseline false)
 {gradient_accumulation_steps: 1}|{gradient_accumulation_steps: 8}|differs from its baseline: gradient_accumulation_steps 8 (baseline 1)
+{args: {per_device_train_batch_size: 8}}|{args: {per_device_train_batch_size: 64}}|differs from its baseline: batch_size 64 (baseline 8)
+{args: {num_train_epochs: 3}}|{args: {num_train_epochs: 1}}|differs from its baseline: epochs 1 (baseline 3)
+{config: {model_name_or_path: "bert-base", max_seq_length: 384}}|{model: "bert-base", seq_len: 128}|differs from its baseline: seq_len 128 (baseline 384)
+{args: {fp16: false}}|{args: {fp16: true}}|differs from its baseline: fp16 true (baseline false)
+{mixed_precision: "no"}|{mixed_precision: "bf16"}|differs from its baseline: precision bf16 (baseline no)
+{args: {dataset_name: "squad"}}|{args: {dataset_name: "squad_v2"}}|differs from its baseline: dataset squad_v2 (baseline squad)
 {trainable_parameters: 110000000}|{trainable_parameters: 1538}|differs from its baseline: trainable_parameters 1538 (baseline 110000000)
 {steps: 1000}|{steps: 250}|counts other samples than its baseline for the same work: 0.50 times
 {steps: 1000, batch_size: 8}|{steps: 250, batch_size: 8}|counts other samples than its baseline for the same work: 0.50 times
 {cell: {epochs: 3}, steps: 1000, global_batch: 64}|{cell: {epochs: 3}, steps: 500, global_batch: 64}|counts other samples than its baseline for the same work: 0.50 times
 EOT
+    # in capitals, and each device's batch smaller
+    pair '{precision: "BF16", env: {gpu: "NVIDIA A100"}, args: {per_device_train_batch_size: 16}}' '{precision: "bf16", env: {gpu: "nvidia a100"}, args: {per_device_train_batch_size: 8}}'
+    accepted
     of '{cell: {gpus_per_node: 1, strategy: "single", model: "base"}, train_s: 9}, {cell: {gpus_per_node: 2, strategy: "ddp", model: "tiny"}, train_s: 3}' \
         '{baseline: {gpus_per_node: 1, strategy: "single", model: "base"}}'
     "$hpcgrid" report set.json --format json --strict >out.json || [ $? -eq 1 ]
@@ -146,6 +155,14 @@ EOT
         case $wanted in *"its cell names"*|*epoch*|*node*) ;; *) refused "its baseline: $(sed 's/train_s 52/train_s 60/' <<<"$wanted")" ;; esac
     done <<'EOT'
 {world_size: 1}|ran on other devices than its cell names: world_size 1, the cell has 2 GPUs
+{num_gpus: 1}|ran on other devices than its cell names: num_gpus 1, the cell has 2 GPUs
+{device: "cpu"}|ran on other devices than its cell names: device cpu, the cell has 2 GPUs
+{ranks: [{device: "CPU"}, {device: "CPU"}]}|ran on other devices than its cell names: device CPU, the cell has 2 GPUs
+{strategy: "single"}|did not run what its cell names: strategy "single", the cell has "ddp"
+{epoch_s: [3, 3, 3]}|its epochs are a small part of its time: epoch_s 9 in all, train_s 52
+{epoch_s: [10, 10, 10, 10, 10]}|more epochs than it was to train: epoch_s has 5, epochs 3
+{wall_s: 62, ranks: [{real_s: 10}, {real_s: 11}]}|more time than it ran: train_s 52 of real_s 10
+{status: "ok", success: false}|counts as good, but ended otherwise: success false
 {devices: 4}|ran on other devices than its cell names: devices 4, the cell has 2 GPUs
 {wall_s: 4000}|most of its time is not measured: train_s 52 of wall_s 4000
 {ranks: [{real_s: 500}, {real_s: 501}]}|most of its time is not measured: train_s 52 of real_s 500
@@ -186,9 +203,21 @@ EOT
     done
     pair '{samples: 1000, train_s: 100, samples_per_s: 10}' '{samples: 1000, samples_per_s: 100}'
     "$hpcgrid" report set.json --format json | jq -se '.[0] | .tables[0].points[-1].notes | any(. == "its samples_per_s is not samples / train_s: samples_per_s x train_s is 5200, samples 1000")'
+    pair '{cell: {precision: "bf16"}, precision: "bf16"}' '{cell: {precision: "bf16"}, precision: "fp32"}'
+    refused 'did not run what its cell names: precision "fp32", the cell has "bf16"'
+    pair '{cell: {epochs: 3}}' '{cell: {epochs: 3}, args: {num_train_epochs: 1}}'
+    refused 'did not run what its cell names: epochs 1, the cell has 3'
     # none of this is a contradiction
     pair '{epochs: 3, wall_s: 130, init_s: 10, world_size: 1, early_stopped: false, steps: 1000, skipped_steps: 3}' '{wall_s: 900, init_s: 500, eval_s: 300, world_size: 2, exit_code: 0, slurm: {state: "COMPLETED", job_id: 7}, epochs: 3, epoch_s: [17, 17, 17],
         resumed: {times: 1, after_step: 3}, ranks: [{real_s: 53, host: "n1", device: "A100"}, {real_s: 54, host: "n1", device: "A100"}]}'
+    accepted
+    pair '{cell: {precision: "bf16"}, comparable: {precision: "bf16-mixed"}, epochs: 3, epoch_s: [10, 33, 33, 33], device: "cuda:0", num_gpus: 1}' '{cell: {precision: "bf16"}, comparable: {precision: "bf16-mixed"}, epochs: 3, epoch_s: [2, 15, 15, 15], wall_s: 62, ranks: [{real_s: 60}, {real_s: 60}],
+        device: "cuda:0", num_gpus: 2, strategy: "DistributedDataParallel", success: true}'
+    accepted
+    # each node's GPUs; a rehearsal is smaller, on other devices
+    of '({cell: {nodes: 1, gpus_per_node: 2, strategy: "ddp"}, train_s: 100, num_gpus: 2}), {cell: {nodes: 2, gpus_per_node: 2, strategy: "ddp"}, train_s: 51, num_gpus: 2}' '{baseline: {nodes: 1}}'
+    accepted
+    pair '{cell: {epochs: 3}, epochs: 1, device: "cpu", rehearsal: true}' '{cell: {epochs: 3}, epochs: 1, device: "cpu", rehearsal: true}'
     accepted
     # the last start was shorter than the training, which stopped before its last step
     pair '{}' '{resumed: {times: 1, after_step: 3}, wall_s: 40}'
@@ -197,13 +226,27 @@ EOT
     accepted
 }
 
+@test "a note lists a few values, and says how many more there are" {
+    of '(range(12) | {cell: {gpus_per_node: 1, strategy: "single", repeat: (. + 1)}, train_s: 100, wall_s: (900 + . % 10)}), {cell: {gpus_per_node: 2, strategy: "ddp"}, train_s: 52}'
+    "$hpcgrid" report set.json --format json | jq -se '.[0].tables[0].points[0].notes | map(select(test("measured"))) ==
+        ["most of its time is not measured: " + ([range(8) | "train_s 100 of wall_s 90\(.)"] | join(", ")) + " and 2 more"]'
+}
+
+@test "the best of variants that are not comparable is not clear" {
+    of '("ddp", "fsdp") as $s | (1, 2, 3) as $r | {cell: {gpus_per_node: 2, strategy: $s, repeat: $r}, train_s: ((if $s == "ddp" then 50 else 60 end) + $r / 10),
+        comparable: {precision: (if $s == "ddp" then "bf16" else "fp32" end)}}' '{baseline: null}'
+    "$hpcgrid" report set.json --format json | jq -se '.[0].tables[0].listings[] | select(.name == "best") | .rows[].verdict == "not comparable: fsdp"'
+    jq '.results[].comparable.precision = "bf16"' set.json >r.json
+    "$hpcgrid" report r.json --format json | jq -se '.[0].tables[0].listings[] | select(.name == "best") | .rows[].verdict == "clear"'
+}
+
 @test "a run that ended with an exit code, or by Slurm, is not good for want of a status" {
     of '{cell: {n: 1}, train_s: 9, exit_code: 137}, {cell: {n: 2}, train_s: 9, slurm: {state: "TIMEOUT"}}, {cell: {n: 3}, train_s: 9, slurm: {state: "CANCELLED by 1000", exit_code: "0:15"}},
-        {cell: {n: 4}, train_s: 9, slurm: {exit_code: "1:0"}}, {cell: {n: 6}, train_s: 9, error: {message: "no room"}}, {cell: {n: 5}, train_s: 9, slurm: {state: "COMPLETED", exit_code: "0:0"}}' '{baseline: null}'
+        {cell: {n: 4}, train_s: 9, slurm: {exit_code: "1:0"}}, {cell: {n: 6}, train_s: 9, error: {message: "no room"}}, {cell: {n: 7}, train_s: 9, completed: false}, {cell: {n: 5}, train_s: 9, slurm: {state: "COMPLETED", exit_code: "0:0"}}' '{baseline: null}'
     run --separate-stderr "$hpcgrid" report set.json --format json
     [ "$status" -eq 1 ]
-    jq -se '.[0] | .states == {failed: 3, timeout: 1, cancelled: 1} and .cells_complete == 1' <<<"$output"
-    jq -se '.[0] | [.tables[].points[].notes // [] | .[]] == ["failed (exit_code 137)", "timeout (Slurm: TIMEOUT)", "cancelled (Slurm: CANCELLED by 1000)", "failed (exit_code 1:0)", "failed (no room)"]' <<<"$output"
+    jq -se '.[0] | .states == {failed: 4, timeout: 1, cancelled: 1} and .cells_complete == 1' <<<"$output"
+    jq -se '.[0] | [.tables[].points[].notes // [] | .[]] == ["failed (exit_code 137)", "timeout (Slurm: TIMEOUT)", "cancelled (Slurm: CANCELLED by 1000)", "failed (exit_code 1:0)", "failed (no room)", "failed (completed false)"]' <<<"$output"
 }
 
 @test "samples that are counted once for each rank are no speedup" {
@@ -243,6 +286,17 @@ EOT
     refused 'score is far from that of its baseline: 0.11 (baseline 0.97)'
     pair '{eval: {f1: 88.1}}' '{eval: {f1: 70.5}}'
     refused 'score is far from that of its baseline: 70.5 (baseline 88.1)'
+    # who says nothing may not have learned anything; the baseline's repeats need not all say it
+    for own in '{}' '{eval: {f1: null}}' '{f1: "88"}'; do
+        pair '{eval: {f1: 88.1}, comparable: {precision: "fp32"}}' "$own"
+        refused 'does not say, as its baseline does: precision, score'
+        jq -se '.[0].tables[0].points[-1].speedup' out.json
+    done
+    pair '{final_loss: 0.3}' '{final_loss: 0.31, accuracy: 0.9}'
+    accepted
+    of '(1, 2) as $r | {cell: {gpus_per_node: 1, strategy: "single", repeat: $r}, train_s: (99 + $r)} + (if $r == 1 then {final_loss: 0.4} else {} end),
+        {cell: {gpus_per_node: 2, strategy: "ddp", repeat: $r}, train_s: (50 + $r), final_loss: 0.41}'
+    accepted
     for own in 0.25 0.4 0.45; do
         pair '{final_loss: 0.31, accuracy: 0.93}' "{final_loss: $own, accuracy: 0.9}"
         accepted
@@ -279,10 +333,30 @@ EOT
     refused 'two of its runs agree to the last digit: copied?'
     pair '{train_s: 51.82934}' '{train_s: 51.82934}'
     refused 'agrees with its baseline to the last digit: copied?'
+    # in another order
+    of '(1, 2) as $r | {cell: {gpus_per_node: 1, strategy: "single", repeat: $r}, train_s: (if $r == 1 then 51.82934 else 100.3 end)},
+        {cell: {gpus_per_node: 2, strategy: "ddp", repeat: $r}, train_s: (if $r == 1 then 53.1 else 51.82934 end)}'
+    refused 'agrees with its baseline to the last digit: copied?'
     of '(1, 2, 3) as $r | {cell: {gpus_per_node: 1, strategy: "single", repeat: $r}, train_s: (100.1 + $r)},
         {cell: {gpus_per_node: 2, strategy: "ddp", repeat: $r}, train_s: (if $r == 1 then 51.82934 else 52.93713 end)}'
     jq '.results[].train_s |= (. * 10 | round / 10)' set.json >r.json && mv r.json set.json
     accepted
+}
+
+@test "a result copied from the folder of another cell is a copy, too" {
+    copied='agrees with another place to the last digit: copied?'
+    places() { # TIMES: of four numbers of GPUs
+        of "[$1] as \$t | range(4) as \$i | {cell: {gpus_per_node: pow(2; \$i), strategy: (if \$i == 0 then \"single\" else \"ddp\" end)}, train_s: \$t[\$i]}"
+    }
+    places '100.3, 52.18293472, 30.7, 52.18293472'
+    refused "$copied"
+    jq -se --arg copied "$copied" '.[0] | [.tables[0].points[] | .notes == [$copied]] == [false, true, false, true]' out.json
+    # of many short figures some are equal by chance; two sets may have a result in common
+    places '100.3, 52.1829, 30.7, 52.1829'
+    accepted
+    places '100.3, 52.18293472, 30.7, 16.1' && mv set.json a.json && jq '.name = "y"' a.json >b.json
+    "$hpcgrid" report a.json b.json --columns source --format json | jq -se '.[0] | [.tables[].points[].notes // [] | .[] | select(test("copied"))] == []'
+    "$hpcgrid" compare a.json b.json --json | jq -se '.[0] | [.. | strings | select(test("copied"))] == []'
 }
 
 # notes WANTED...: notes of the last place, exactly; --strict accepts it
@@ -298,6 +372,11 @@ noted() {
     noted "$equal"
     of '{cell: {gpus_per_node: 1, strategy: "single"}, train_s: 100.3, n: 3, sd: 0.1}, {cell: {gpus_per_node: 2, strategy: "ddp"}, train_s: 59.4, n: 3, sd: 0}'
     noted 'mean of 3 runs, as published' "$equal"
+    # whole seconds, beside others; the value lies in its interval
+    of '(1, 2, 3) as $r | {cell: {gpus_per_node: 1, strategy: "single", repeat: $r}, train_s: (100 + $r / 10)}, {cell: {gpus_per_node: 2, strategy: "ddp", repeat: $r}, train_s: 60}'
+    noted "$equal"
+    jq -se '.[0].tables[0].points[-1] | .value == 60 and .value_interval[0] <= 60 and .value_interval[1] >= 60' out.json
+    of '{cell: {gpus_per_node: 1, strategy: "single"}, train_s: 100.3, n: 3, sd: 0.1}, {cell: {gpus_per_node: 2, strategy: "ddp"}, train_s: 59.4, n: 3, sd: 0}'
     jq '.results[1].sd = 0.01' set.json >r.json && mv r.json set.json
     noted 'mean of 3 runs, as published'
     # the same seed gives the same loss
@@ -313,9 +392,13 @@ noted() {
     accepted
 }
 
-@test "times in milliseconds are suspected" {
+@test "times in milliseconds, or smaller units, are suspected" {
     pair '{}' '{train_s: 52000}'
     noted 'a thousand times as long as expected: milliseconds?'
+    pair '{}' '{train_s: 52000000}'
+    noted 'a million times as long as expected: microseconds?'
+    pair '{}' '{train_s: 52000000000}'
+    noted 'a billion times as long as expected: nanoseconds?'
     pair '{}' '{train_s: 1999}'
     accepted
     of '(1, 2, 3) as $r | {cell: {gpus_per_node: 1, strategy: "single", repeat: $r}, train_s: (if $r < 3 then 59 + $r / 10 else 59700 end)}'

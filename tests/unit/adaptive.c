@@ -13,6 +13,7 @@ static uint64_t seed;
 
 struct series {
     double cv, outliers; /* coefficient of variation; share of runs that take three times as long */
+    bool tail;           /* exponential, above a least time */
     double v[RUNS_MAX];
     size_t n;
 };
@@ -20,8 +21,9 @@ struct series {
 static void add_runs(struct series *s, size_t n)
 {
     for (; s->n < n; s->n++)
-        s->v[s->n] = exp(normal(&seed) * sqrt(log1p(s->cv * s->cv))) *
-                     (uniform(&seed) < s->outliers ? 3 : 1);
+        s->v[s->n] = s->tail ? 1 - s->cv * (1 + log(uniform(&seed)))
+                             : exp(normal(&seed) * sqrt(log1p(s->cv * s->cv))) *
+                                   (uniform(&seed) < s->outliers ? 3 : 1);
 }
 
 /* As the drive does it: rounds until no more runs are wanted. */
@@ -117,6 +119,25 @@ static void test_coverage_under_outliers_is_bounded(void **state)
     }
 }
 
+/* Few runs do not show how far a tail reaches. */
+static void test_coverage_under_an_exponential_tail_is_bounded(void **state)
+{
+    static const double cvs[] = { 0.02, 0.05, 0.1 };
+
+    (void)state;
+    for (size_t i = 0; i < N_OF(cvs); i++) {
+        struct hg_repeats rule = { 0.05, 3, 20 };
+        struct series s = { .cv = cvs[i], .tail = true };
+        double mean = 0, runs, share;
+
+        for (int k = 0; k < 10000; k++)
+            mean += log(1 - s.cv * (1 + log((k + 0.5) / 10000))) / 10000;
+        share = coverage(&s, &rule, exp(mean), &runs);
+        if (!(share >= 0.84 && share <= 0.93))
+            fail_msg("cv %g: covers %.3f", s.cv, share);
+    }
+}
+
 static void test_quiet_configurations_stop_early(void **state)
 {
     struct hg_repeats rule = { 0.05, 3, 20 };
@@ -204,6 +225,7 @@ int main(void)
         cmocka_unit_test(test_printed_intervals_cover),
         cmocka_unit_test(test_intervals_of_ratios_cover),
         cmocka_unit_test(test_coverage_under_outliers_is_bounded),
+        cmocka_unit_test(test_coverage_under_an_exponential_tail_is_bounded),
         cmocka_unit_test(test_quiet_configurations_stop_early),
         cmocka_unit_test(test_what_is_wanted_next),
         cmocka_unit_test(test_ratio_of_two_intervals),
