@@ -155,35 +155,35 @@ int wk_cuda_batchnorm_backward(wk_stream s, enum wk_cuda_type t, void *d_x, floa
     });
 }
 
-/* ---- Dropout: a thread takes the four elements of one counter ---- */
+/* ---- Dropout: a thread takes the eight elements of one counter ---- */
 
 template <typename T>
 static __global__ void __launch_bounds__(THREADS)
     dropout_kernel(T *y, const T *x, const int32_t *sample, int rows, int cols, struct wk_drop drop,
                    struct wk_draw draw)
 {
-    int fours = (cols + 3) / 4;
+    int eights = (cols + 7) / 8;
     size_t at = (size_t)blockIdx.x * THREADS + threadIdx.x;
-    int row = (int)(at / fours), four = (int)(at % fours);
+    int row = (int)(at / eights), eight = (int)(at % eights);
     uint32_t bits[4];
 
     if (row >= rows)
         return;
-    wk_numbers(bits, draw, (uint32_t)four, draw.site, (uint32_t)sample[row], wk_step_of(draw));
+    wk_numbers(bits, draw, (uint32_t)eight, draw.site, (uint32_t)sample[row], wk_step_of(draw));
 #pragma unroll
-    for (int i = 0; i < 4; i++)
-        if (4 * four + i < cols) {
-            size_t to = (size_t)row * cols + 4 * four + i;
+    for (int i = 0; i < 8; i++)
+        if (8 * eight + i < cols) {
+            size_t to = (size_t)row * cols + 8 * eight + i;
 
             y[to] =
-                wk_from_float<T>(bits[i] < drop.limit ? 0.0f : wk_to_float(x[to]) * drop.factor);
+                wk_from_float<T>(wk_kept(bits, i, drop) ? wk_to_float(x[to]) * drop.factor : 0.0f);
         }
 }
 
 int wk_cuda_dropout(wk_stream s, enum wk_cuda_type t, void *y, const void *x, const int32_t *sample,
                     int rows, int cols, double p, const struct wk_cuda_rng *rng)
 {
-    size_t n = (size_t)rows * ((size_t)(cols + 3) / 4);
+    size_t n = (size_t)rows * ((size_t)(cols + 7) / 8);
 
     return wk_with_type(t, [&](auto a) {
         typedef decltype(a) T;
