@@ -112,6 +112,23 @@ struct wk_lstm_weights {
     struct wk_span b_hh; /* (4 hidden) */
 };
 
+/* A head that classifies: x (rows, in) -> batch normalisation -> dropout -> dense layer -> ReLU -> dropout -> dense layer -> logits (rows, out).
+ * The first dropout draws at site rng.site, the second at the next one. mid and out are at most 32. */
+struct wk_head {
+    int rows, in, mid, out;
+    double drop_in, drop_mid; /* 0: none */
+    struct wk_rng rng;
+    struct wk_span sample;        /* (rows) int32 */
+    struct wk_span x;             /* (rows, in) */
+    struct wk_span saved;         /* (2, in), as batchnorm_forward leaves it */
+    struct wk_span normed, dense; /* (rows, in), (rows, mid): what the layers read, after dropout */
+};
+struct wk_head_weights {
+    struct wk_span norm_weight, norm_bias; /* (in) */
+    struct wk_span weight1, bias1;         /* (mid, in), (mid) */
+    struct wk_span weight2, bias2;         /* (out, mid), (out) */
+};
+
 /* Token sequences, one after the other: sequence s is rows first[s] to first[s + 1] - 1 of a (rows, width)
  * tensor. The first tokens[s] of them are real, the rest is padding, which gets no attention. */
 struct wk_packing {
