@@ -31,6 +31,22 @@ static void run_fill(struct ops_run *r, const int *shape)
     ops_keep(r, "y", y);
 }
 
+/* Grains, of which one of four is cleared, or none. */
+static const int grains[] = { 1, 1, 0, 0, 1, 0, 0, 0, 33, 4, 0, 0, 3000, 4, 0, 0, -1 };
+
+static void run_clear(struct ops_run *r, const int *shape)
+{
+    size_t n = (size_t)shape[0];
+    struct wk_span y = ops_real(r, n * WK_GRAIN, 1, 2, 0);
+    uint8_t *spared = calloc(n, 1);
+
+    for (size_t i = 0; spared && i < n; i++)
+        spared[i] = shape[1] == 0 || i % (size_t)shape[1] > 0;
+    r->dev->backend->clear(r->dev, y, ops_bytes(r, spared, n));
+    ops_keep(r, "y", y);
+    free(spared);
+}
+
 static void run_scale(struct ops_run *r, const int *shape)
 {
     struct wk_span y = ops_work(r, (size_t)shape[0], 1, 2, 0);
@@ -379,6 +395,20 @@ static void run_linear(struct ops_run *r, const int *shape)
     ops_keep(r, "d_bias", d_b);
 }
 
+/* Runs a case of dense layers that overwrite the gradients of their weights. */
+static void fresh(struct ops_run *r, const int *shape,
+                  void (*run)(struct ops_run *r, const int *shape))
+{
+    r->dev->fresh = true;
+    run(r, shape);
+    r->dev->fresh = false;
+}
+
+static void run_linear_fresh(struct ops_run *r, const int *shape)
+{
+    fresh(r, shape, run_linear);
+}
+
 static void linear_gelu(struct ops_run *r, const int *shape, enum wk_gelu form)
 {
     int rows = shape[0], in = shape[1], out = shape[2];
@@ -437,6 +467,11 @@ static void run_linear3(struct ops_run *r, const int *shape)
     ops_keep(r, "d_x", d_x);
     ops_keep(r, "d_weight", d_w);
     ops_keep(r, "d_bias", d_b);
+}
+
+static void run_linear3_fresh(struct ops_run *r, const int *shape)
+{
+    fresh(r, shape, run_linear3);
 }
 
 /* ---- Updates: (n, form) ---- */
@@ -519,6 +554,7 @@ static void run_adadelta(struct ops_run *r, const int *shape)
 
 const struct ops_case ops_cases_rows[] = {
     { "fill", run_fill, sizes, ROUNDED, "rounding" },
+    { "clear", run_clear, grains, { 0, 0, 0, 0 }, "exact" },
     { "scale", run_scale, sizes, ROUNDED, "rounding" },
     { "add", run_add, sizes, ROUNDED_TWICE, "rounding, twice" },
     { "convert", run_convert, sizes, { 0, 0, 0, 0 }, "exact: the numbers are of the type" },
@@ -550,6 +586,7 @@ const struct ops_case ops_cases_rows[] = {
       dense,
       { 4e-6, 2e-3, 0.008, 0.001 },
       "order of sums; tf32 has 10 bits; d_x is rounded twice" },
+    { "linear_fresh", run_linear_fresh, dense, { 4e-6, 2e-3, 0.008, 0.001 }, "the same" },
     { "linear_gelu_erf",
       run_linear_gelu_erf,
       dense,
@@ -565,6 +602,7 @@ const struct ops_case ops_cases_rows[] = {
       dense,
       { 4e-6, 2e-3, 0.012, 0.0015 },
       "order of sums; d_x is rounded three times" },
+    { "linear3_fresh", run_linear3_fresh, dense, { 4e-6, 2e-3, 0.012, 0.0015 }, "the same" },
     { "adamw", run_adamw, updates, SUMS, "division and square root" },
     { "adadelta", run_adadelta, updates, SUMS, "division and square root" },
     { NULL, NULL, NULL, { 0 }, NULL },

@@ -82,6 +82,8 @@ struct wk_dev {
     bool rounds_rows;     /* works best with few different numbers of rows; see wk_dev_rows */
     bool keeps_tokens;    /* token sequences of a data set lie on it, batches are gathered there */
     bool counts_only;     /* its spans point to no memory; see count.h */
+    /* Set by models around backward: dense layers overwrite the gradients of their weights. */
+    bool fresh;
     size_t used_bytes[WK_MEM_CLASSES], peak_bytes[WK_MEM_CLASSES];
     struct hg_err error;          /* first failure; see sync */
     struct wk_profiler *profiler; /* that records it; NULL: none */

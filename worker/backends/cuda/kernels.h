@@ -49,6 +49,8 @@ struct wk_cuda_packing {
 
 /* ---- Elementwise ---- */
 int wk_cuda_fill(wk_stream s, enum wk_cuda_type t, void *y, size_t n, float value);
+/* y (grains, grain) = 0 where spared (grains) is 0; grain is a multiple of 8, y aligned to 16 */
+int wk_cuda_clear(wk_stream s, float *y, const uint8_t *spared, size_t grains, int grain);
 /* y *= a, and times *by unless that is NULL */
 int wk_cuda_scale(wk_stream s, enum wk_cuda_type t, void *y, size_t n, float a, const float *by);
 int wk_cuda_add(wk_stream s, enum wk_cuda_type t, void *y, const void *x, size_t n);

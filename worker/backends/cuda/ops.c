@@ -69,6 +69,14 @@ static void cuda_fill(struct wk_dev *dev, struct wk_span y, double value)
         LAUNCH(c, fill, type_of(y), y.data, y.n, (float)value);
 }
 
+static void cuda_clear(struct wk_dev *dev, struct wk_span y, struct wk_span spared)
+{
+    struct wk_cuda *c = wk_cuda_of(dev);
+
+    if (spared.n)
+        LAUNCH(c, clear, y.data, spared.data, spared.n, WK_GRAIN);
+}
+
 static void cuda_scale(struct wk_dev *dev, struct wk_span y, double a)
 {
     struct wk_cuda *c = wk_cuda_of(dev);
@@ -270,6 +278,7 @@ static void linear_backward(struct wk_dev *dev, bool add, struct wk_span d_x,
 
     p.weight = d_weight.data;
     p.bias = d_bias.data;
+    p.add = !dev->fresh;
     wk_gemm_run(wk_cuda_of(dev), &p);
     if (!d_x.data)
         return;
@@ -394,6 +403,7 @@ static void cuda_linear3_backward(struct wk_dev *dev, struct wk_span d_x, const 
     const struct wk_span d_ys[] = { d_y->q, d_y->k, d_y->v }, ws[] = { w->q, w->k, w->v };
     struct wk_gemm_call p = gemm_of(WK_GEMM_WEIGHT, rows, in, out, x, d_y->q);
 
+    p.add = !dev->fresh;
     if (!run_batch(wk_cuda_of(dev), &p, d_y, d_w, d_b)) {
         linear_backward(dev, true, WK_NONE, d_w->q, d_b->q, d_y->q, x, w->q, rows, in, out);
         linear_backward(dev, true, WK_NONE, d_w->k, d_b->k, d_y->k, x, w->k, rows, in, out);
