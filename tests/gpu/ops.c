@@ -351,6 +351,10 @@ static void look_for_ops(struct tester *t)
         t->failed++;                                             \
     }
 #define OPTIONAL_OP(...)
+#define FUSED_OP(...)                                  \
+    if (t->tested->backend != t->reference->backend) { \
+        OP(__VA_ARGS__)                                \
+    }
 #include "backends/ops.def"
 }
 

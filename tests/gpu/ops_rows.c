@@ -31,6 +31,22 @@ static void run_fill(struct ops_run *r, const int *shape)
     ops_keep(r, "y", y);
 }
 
+/* Grains, of which one of four is cleared, or none. */
+static const int grains[] = { 1, 1, 0, 0, 1, 0, 0, 0, 33, 4, 0, 0, 3000, 4, 0, 0, -1 };
+
+static void run_clear(struct ops_run *r, const int *shape)
+{
+    size_t n = (size_t)shape[0];
+    struct wk_span y = ops_real(r, n * WK_GRAIN, 1, 2, 0);
+    uint8_t *spared = calloc(n, 1);
+
+    for (size_t i = 0; spared && i < n; i++)
+        spared[i] = shape[1] == 0 || i % (size_t)shape[1] > 0;
+    r->dev->backend->clear(r->dev, y, ops_bytes(r, spared, n));
+    ops_keep(r, "y", y);
+    free(spared);
+}
+
 static void run_scale(struct ops_run *r, const int *shape)
 {
     struct wk_span y = ops_work(r, (size_t)shape[0], 1, 2, 0);
@@ -188,6 +204,148 @@ static void run_dropout(struct ops_run *r, const int *shape)
     ops_keep(r, "y", y);
 }
 
+/* ---- All of the head but its loss, against the ops that it is made of: (rows, in, mid, out) ---- */
+
+static const int heads[] = { 2,  1,  1,  2,  3, 5,  7, 3,   64, 64, 32, 10, 70,
+                             33, 32, 32, 65, 8, 31, 2, 300, 72, 9,  5,  -1 };
+
+struct head_run {
+    struct wk_head h;
+    struct wk_head_weights w, d_w;
+    struct wk_span mean, var, logits, d_logits, d_x;
+};
+
+static struct wk_head_weights head_weights(struct ops_run *r, const struct wk_head *h,
+                                           uint32_t what,
+                                           struct wk_span (*make)(struct ops_run *, size_t,
+                                                                  uint32_t, float, float))
+{
+    size_t in = (size_t)h->in, mid = (size_t)h->mid, out = (size_t)h->out;
+
+    return (struct wk_head_weights){
+        make(r, in, what, 1, 1),
+        make(r, in, what + 1, 1, 0),
+        make(r, in * mid, what + 2, 1, 0),
+        make(r, mid, what + 3, 1, 0),
+        make(r, mid * out, what + 4, 1, 0),
+        make(r, out, what + 5, 1, 0),
+    };
+}
+
+static void drop_out(struct ops_run *r, const struct wk_head *h, struct wk_span y, int cols,
+                     uint32_t place)
+{
+    double drop = place ? h->drop_mid : h->drop_in;
+    struct wk_rng rng = h->rng;
+
+    rng.site += place;
+    if (drop > 0)
+        r->dev->backend->dropout(r->dev, y, y, h->sample, h->rows, cols, drop, rng);
+}
+
+static void forward_by_ops(struct ops_run *r, const struct head_run *t)
+{
+    const struct wk_backend *ops = r->dev->backend;
+    const struct wk_head *h = &t->h;
+
+    ops->batchnorm_forward(r->dev, h->normed, h->saved, t->mean, t->var, h->x, t->w.norm_weight,
+                           t->w.norm_bias, h->rows, h->in);
+    drop_out(r, h, h->normed, h->in, 0);
+    ops->linear_forward(r->dev, h->dense, h->normed, t->w.weight1, t->w.bias1, h->rows, h->in,
+                        h->mid);
+    ops->relu_forward(r->dev, h->dense, h->dense);
+    drop_out(r, h, h->dense, h->mid, 1);
+    ops->linear_forward(r->dev, t->logits, h->dense, t->w.weight2, t->w.bias2, h->rows, h->mid,
+                        h->out);
+}
+
+static void backward_by_ops(struct ops_run *r, const struct head_run *t)
+{
+    const struct wk_backend *ops = r->dev->backend;
+    const struct wk_head *h = &t->h;
+    struct wk_span d_dense = ops_alloc(r, WK_REAL, h->dense.n);
+    struct wk_span d_normed = ops_alloc(r, WK_REAL, h->normed.n);
+
+    ops->linear_backward(r->dev, d_dense, t->d_w.weight2, t->d_w.bias2, t->d_logits, h->dense,
+                         t->w.weight2, h->rows, h->mid, h->out);
+    drop_out(r, h, d_dense, h->mid, 1);
+    ops->relu_backward(r->dev, d_dense, d_dense, h->dense);
+    ops->linear_backward(r->dev, d_normed, t->d_w.weight1, t->d_w.bias1, d_dense, h->normed,
+                         t->w.weight1, h->rows, h->in, h->mid);
+    drop_out(r, h, d_normed, h->in, 0);
+    ops->batchnorm_backward(r->dev, t->d_x, t->d_w.norm_weight, t->d_w.norm_bias, d_normed, h->x,
+                            t->w.norm_weight, h->saved, h->rows, h->in);
+}
+
+static struct head_run head_open(struct ops_run *r, const int *shape, bool dropout)
+{
+    size_t rows = (size_t)shape[0], in = (size_t)shape[1], mid = (size_t)shape[2];
+    size_t out = (size_t)shape[3];
+    struct head_run t = { .h = { shape[0], shape[1], shape[2], shape[3] } };
+    int32_t sample[512];
+
+    for (int i = 0; i < shape[0]; i++)
+        sample[i] = 3 * i + 1;
+    t.h.drop_in = dropout ? 0.25 : 0;
+    t.h.drop_mid = dropout ? 0.5 : 0;
+    t.h.rng = (struct wk_rng){ 0x123456789abcdefULL, WK_SITE_DROPOUT + 1, 5 };
+    t.h.sample = ops_ints(r, sample, rows);
+    t.h.x = ops_work(r, rows * in, 1, 2, 0.5f);
+    t.h.saved = ops_alloc(r, WK_REAL, 2 * in);
+    t.h.normed = ops_alloc(r, r->working, rows * in);
+    t.h.dense = ops_alloc(r, r->working, rows * mid);
+    t.w = head_weights(r, &t.h, 2, ops_work);
+    t.d_w = head_weights(r, &t.h, 8, ops_real);
+    t.mean = ops_real(r, in, 14, 1, 0);
+    t.var = ops_real(r, in, 15, 0.5f, 1);
+    t.logits = ops_alloc(r, WK_REAL, rows * out);
+    t.d_logits = ops_work(r, rows * out, 16, 1, 0);
+    t.d_x = ops_alloc(r, r->working, rows * in);
+    return t;
+}
+
+/* Backward gets a middle of its own: one that is almost 0 can be above it on one device and below it on the other. */
+static void head(struct ops_run *r, const int *shape, bool dropout)
+{
+    const struct wk_backend *ops = r->dev->backend;
+    struct head_run t = head_open(r, shape, dropout);
+
+    if (ops->head_forward)
+        ops->head_forward(r->dev, &t.h, &t.w, t.mean, t.var, t.logits);
+    else
+        forward_by_ops(r, &t);
+    ops_keep(r, "logits", t.logits);
+    ops_keep(r, "normed", t.h.normed);
+    ops_keep(r, "dense", t.h.dense);
+    t.h.normed = ops_work(r, t.h.normed.n, 17, 1, 0);
+    t.h.dense = ops_work(r, t.h.dense.n, 18, 1, 0.5f);
+    ops->relu_forward(r->dev, t.h.dense, t.h.dense);
+    drop_out(r, &t.h, t.h.dense, t.h.mid, 1);
+    if (ops->head_backward)
+        ops->head_backward(r->dev, &t.h, &t.w, &t.d_w, t.d_x, t.d_logits);
+    else
+        backward_by_ops(r, &t);
+    ops_keep(r, "running_mean", t.mean);
+    ops_keep(r, "running_var", t.var);
+    ops_keep(r, "d_x", t.d_x);
+    ops_keep(r, "d_norm_weight", t.d_w.norm_weight);
+    ops_keep(r, "d_norm_bias", t.d_w.norm_bias);
+    ops_keep(r, "d_weight1", t.d_w.weight1);
+    ops_keep(r, "d_bias1", t.d_w.bias1);
+    ops_keep(r, "d_weight2", t.d_w.weight2);
+    ops_keep(r, "d_bias2", t.d_w.bias2);
+}
+
+static void run_head(struct ops_run *r, const int *shape)
+{
+    head(r, shape, true);
+}
+
+static void run_head_without_dropout(struct ops_run *r, const int *shape)
+{
+    head(r, shape, false);
+}
+
 static const int classes[] = { 1, 2, 0, 0, 3, 10, 0, 0, 64, 10, 0, 0, 600, 33, 0, 0, -1 };
 
 static void run_nll(struct ops_run *r, const int *shape)
@@ -235,6 +393,20 @@ static void run_linear(struct ops_run *r, const int *shape)
     ops_keep(r, "d_x", d_x);
     ops_keep(r, "d_weight", d_w);
     ops_keep(r, "d_bias", d_b);
+}
+
+/* Runs a case of dense layers that overwrite the gradients of their weights. */
+static void fresh(struct ops_run *r, const int *shape,
+                  void (*run)(struct ops_run *r, const int *shape))
+{
+    r->dev->fresh = true;
+    run(r, shape);
+    r->dev->fresh = false;
+}
+
+static void run_linear_fresh(struct ops_run *r, const int *shape)
+{
+    fresh(r, shape, run_linear);
 }
 
 static void linear_gelu(struct ops_run *r, const int *shape, enum wk_gelu form)
@@ -295,6 +467,11 @@ static void run_linear3(struct ops_run *r, const int *shape)
     ops_keep(r, "d_x", d_x);
     ops_keep(r, "d_weight", d_w);
     ops_keep(r, "d_bias", d_b);
+}
+
+static void run_linear3_fresh(struct ops_run *r, const int *shape)
+{
+    fresh(r, shape, run_linear3);
 }
 
 /* ---- Updates: (n, form) ---- */
@@ -365,6 +542,10 @@ static void run_adadelta(struct ops_run *r, const int *shape)
     struct wk_adadelta how = { .lr = 0.5, .rho = 0.9, .eps = 1e-6, .scale = 1, .copy = copy };
 
     r->dev->backend->adadelta(r->dev, value, g, square, delta, &how);
+    how.control = control_of(r, 1, 9);
+    r->dev->backend->adadelta(r->dev, value, g, square, delta, &how);
+    how.control = control_of(r, 0, INFINITY); /* skipped */
+    r->dev->backend->adadelta(r->dev, value, g, square, delta, &how);
     ops_keep(r, "value", value);
     ops_keep(r, "square", square);
     ops_keep(r, "delta", delta);
@@ -373,6 +554,7 @@ static void run_adadelta(struct ops_run *r, const int *shape)
 
 const struct ops_case ops_cases_rows[] = {
     { "fill", run_fill, sizes, ROUNDED, "rounding" },
+    { "clear", run_clear, grains, { 0, 0, 0, 0 }, "exact" },
     { "scale", run_scale, sizes, ROUNDED, "rounding" },
     { "add", run_add, sizes, ROUNDED_TWICE, "rounding, twice" },
     { "convert", run_convert, sizes, { 0, 0, 0, 0 }, "exact: the numbers are of the type" },
@@ -388,12 +570,23 @@ const struct ops_case ops_cases_rows[] = {
     { "gather", run_gather, gathers, ROUNDED, "rounding" },
     { "batchnorm", run_batchnorm, batches, { 1e-5, 1e-5, 0.004, 0.0005 }, "order of sums, twice" },
     { "dropout", run_dropout, batches, ROUNDED, "rounding; the masks are the same" },
+    { "head",
+      run_head,
+      heads,
+      { 1e-5, 1e-5, 0.008, 0.001 },
+      "order of sums; the layers' inputs are rounded" },
+    { "head_without_dropout",
+      run_head_without_dropout,
+      heads,
+      { 1e-5, 1e-5, 0.008, 0.001 },
+      "the same" },
     { "nll", run_nll, classes, SUMS, "order of sums, exp" },
     { "linear",
       run_linear,
       dense,
       { 4e-6, 2e-3, 0.008, 0.001 },
       "order of sums; tf32 has 10 bits; d_x is rounded twice" },
+    { "linear_fresh", run_linear_fresh, dense, { 4e-6, 2e-3, 0.008, 0.001 }, "the same" },
     { "linear_gelu_erf",
       run_linear_gelu_erf,
       dense,
@@ -409,6 +602,7 @@ const struct ops_case ops_cases_rows[] = {
       dense,
       { 4e-6, 2e-3, 0.012, 0.0015 },
       "order of sums; d_x is rounded three times" },
+    { "linear3_fresh", run_linear3_fresh, dense, { 4e-6, 2e-3, 0.012, 0.0015 }, "the same" },
     { "adamw", run_adamw, updates, SUMS, "division and square root" },
     { "adadelta", run_adadelta, updates, SUMS, "division and square root" },
     { NULL, NULL, NULL, { 0 }, NULL },

@@ -311,6 +311,10 @@ stopped_at() {
     train "{$small, $rate, \"batch_size\": 8, \"eval\": false, \"checkpoint\": \"old.safetensors\"}"
     [ "$status" -eq 3 ]
     [[ "$output" == *"old.safetensors: error: a checkpoint of another version: its schema is hpcgrid-checkpoint/1, not hpcgrid-checkpoint/3"* ]]
+    LC_ALL=C sed 's|,\\"dropout_bits\\":16|                    |' a.safetensors >old.safetensors
+    train "{$small, $rate, \"batch_size\": 8, \"eval\": false, \"checkpoint\": \"old.safetensors\"}"
+    [ "$status" -eq 3 ]
+    [[ "$output" == *"old.safetensors: error: the checkpoint belongs to another training: dropout_bits is absent there and 16 here"* ]]
     head -c 3000 a.safetensors >b.safetensors
     train "{$small, $rate, \"batch_size\": 8, \"eval\": false, \"checkpoint\": \"b.safetensors\"}"
     [ "$status" -eq 3 ]

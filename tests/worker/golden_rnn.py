@@ -42,9 +42,10 @@ def philox(seed, c0, c1, c2, c3):
 def mask(place, first, rows, cols, p, step):
     m = np.empty((rows, cols))
     for r in range(rows):
-        for c in range(0, cols, 4):
-            bits = philox(SEED, c // 4, DROPOUT_SITE + place, first + r, step)
-            m[r, c:c + 4] = [0 if b < int(p * 2**32) else 1 / (1 - p) for b in bits]
+        for c in range(0, cols, 8):
+            words = philox(SEED, c // 8, DROPOUT_SITE + place, first + r, step)
+            bits = [half for word in words for half in (word & 0xffff, word >> 16)]
+            m[r, c:c + 8] = [0 if b < round(p * 2**16) else 1 / (1 - p) for b in bits]
     return torch.tensor(m)
 
 

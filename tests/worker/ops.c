@@ -240,6 +240,33 @@ static void test_adadelta_is_its_formula(void **state)
     dev->backend->close(dev);
 }
 
+static void test_a_fresh_device_overwrites_gradients_of_weights_and_adds_those_of_biases(
+    void **state)
+{
+    enum { ROWS = 5, IN = 7, OUT = 3 };
+    struct wk_dev *dev = open_cpu(1);
+    struct wk_span x = tensor_noise(dev, ROWS * IN, 1, 1),
+                   d_y = tensor_noise(dev, ROWS * OUT, 2, 1);
+    struct wk_span d_w = tensor_noise(dev, IN * OUT, 3, 1), cleared = tensor(dev, IN * OUT);
+    struct wk_span d_b = tensor_noise(dev, OUT, 4, 1), same = tensor_noise(dev, OUT, 4, 1);
+
+    (void)state;
+    *(wk_real *)d_w.data = NAN; /* whatever an earlier step left */
+    dev->fresh = true;
+    dev->backend->linear_backward(dev, WK_NONE, d_w, d_b, d_y, x, WK_NONE, ROWS, IN, OUT);
+    dev->fresh = false;
+    dev->backend->linear_backward(dev, WK_NONE, cleared, same, d_y, x, WK_NONE, ROWS, IN, OUT);
+    assert_memory_equal(d_w.data, cleared.data, IN * OUT * sizeof(wk_real));
+    assert_memory_equal(d_b.data, same.data, OUT * sizeof(wk_real));
+    drop(dev, x);
+    drop(dev, d_y);
+    drop(dev, d_w);
+    drop(dev, cleared);
+    drop(dev, d_b);
+    drop(dev, same);
+    dev->backend->close(dev);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -250,6 +277,8 @@ int main(void)
         cmocka_unit_test(test_batches_are_normalised_rows_of_the_data),
         cmocka_unit_test(test_scores_count_right_answers),
         cmocka_unit_test(test_adadelta_is_its_formula),
+        cmocka_unit_test(
+            test_a_fresh_device_overwrites_gradients_of_weights_and_adds_those_of_biases),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

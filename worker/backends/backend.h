@@ -82,6 +82,8 @@ struct wk_dev {
     bool rounds_rows;     /* works best with few different numbers of rows; see wk_dev_rows */
     bool keeps_tokens;    /* token sequences of a data set lie on it, batches are gathered there */
     bool counts_only;     /* its spans point to no memory; see count.h */
+    /* Set by models around backward: dense layers overwrite the gradients of their weights. */
+    bool fresh;
     size_t used_bytes[WK_MEM_CLASSES], peak_bytes[WK_MEM_CLASSES];
     struct hg_err error;          /* first failure; see sync */
     struct wk_profiler *profiler; /* that records it; NULL: none */
@@ -110,6 +112,23 @@ struct wk_lstm_weights {
     struct wk_span w_hh; /* (4 hidden, hidden) */
     struct wk_span b_ih; /* (4 hidden) */
     struct wk_span b_hh; /* (4 hidden) */
+};
+
+/* A head that classifies: x (rows, in) -> batch normalisation -> dropout -> dense layer -> ReLU -> dropout -> dense layer -> logits (rows, out).
+ * The first dropout draws at site rng.site, the second at the next one. mid and out are at most 32. */
+struct wk_head {
+    int rows, in, mid, out;
+    double drop_in, drop_mid; /* 0: none */
+    struct wk_rng rng;
+    struct wk_span sample;        /* (rows) int32 */
+    struct wk_span x;             /* (rows, in) */
+    struct wk_span saved;         /* (2, in), as batchnorm_forward leaves it */
+    struct wk_span normed, dense; /* (rows, in), (rows, mid): what the layers read, after dropout */
+};
+struct wk_head_weights {
+    struct wk_span norm_weight, norm_bias; /* (in) */
+    struct wk_span weight1, bias1;         /* (mid, in), (mid) */
+    struct wk_span weight2, bias2;         /* (out, mid), (out) */
 };
 
 /* Token sequences, one after the other: sequence s is rows first[s] to first[s + 1] - 1 of a (rows, width)

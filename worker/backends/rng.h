@@ -15,7 +15,7 @@ enum wk_site {
     WK_SITE_INIT = 1 << 16,  /* + parameter; counter: element, 0, 0 */
     WK_SITE_ORDER = 2 << 16, /* counter: position, epoch, 0 */
     WK_SITE_DROPOUT =
-        3 << 16, /* + place in the model; counter: element of the sample, sample, step */
+        3 << 16, /* + place in the model; counter: eight elements of the sample, sample, step */
 };
 
 struct wk_rng {
@@ -43,6 +43,15 @@ static inline void wk_philox(uint64_t seed, uint32_t c0, uint32_t c1, uint32_t c
     out[1] = c1;
     out[2] = c2;
     out[3] = c3;
+}
+
+/* Dropout takes 16 bits for an element: counter e / 8 of a sample has those of element e in word e % 8 / 2, in its low half if e is even. The
+ * element is dropped if they are below this, so a drop rate is a multiple of 2^-16; it is less than 0.99999. Checkpoints say the bits. */
+#define WK_DROP_BITS 16
+
+static inline uint32_t wk_drop_limit(double drop)
+{
+    return (uint32_t)(drop * (1 << WK_DROP_BITS) + 0.5);
 }
 
 /* Uniform in (0, 1), never 0 or 1. */

@@ -80,6 +80,7 @@ static void add_dense(struct maker *m, const char *prefix, const char *name, lon
                       long long in)
 {
     add_param(m, prefix, name, "weight", out, in, false, INIT_STD);
+    m->d->params[m->n - 1].product = true;
     add_param(m, prefix, name, "bias", out, 0, true, 0);
 }
 
@@ -570,11 +571,13 @@ static int bert_backward(struct wk_model *model, const struct wk_pass *pass,
                          const struct wk_batch *batch, struct hg_err *err)
 {
     struct run r = run_of(model, pass, batch);
+    int rc = 0;
 
-    for (int i = (int)r.b->d->size.layers; i >= -1; i--)
-        if (unit_backward(&r, i, err) < 0)
-            return -1;
-    return 0;
+    r.dev->fresh = pass->hooks && pass->hooks->fresh;
+    for (int i = (int)r.b->d->size.layers; i >= -1 && rc == 0; i--)
+        rc = unit_backward(&r, i, err);
+    r.dev->fresh = false;
+    return rc;
 }
 
 /* Only losses: which answers are right takes the texts (data/squad_eval.h). */

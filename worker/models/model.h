@@ -21,6 +21,7 @@ struct wk_param {
     double init_value; /* the constant, u of uniform (-u, u), or the standard deviation */
     bool zero_row;     /* row 0 starts as zero whatever init says */
     bool no_decay;     /* biases and norms: weight decay may leave them out */
+    bool product;      /* of one dense layer: a fresh pass overwrites its gradient */
 };
 
 /* A tensor that is not trained but belongs to the model: running statistics. */
@@ -59,6 +60,8 @@ struct wk_hooks {
      * on this rank. */
     int (*before)(void *context, enum wk_direction direction, int unit, struct hg_err *err);
     int (*after)(void *context, enum wk_direction direction, int unit, struct hg_err *err);
+    /* The gradients of products hold what an earlier step left: this backward overwrites them. */
+    bool fresh;
     /* Ranks that share batch statistics (0: each has its own), this one's number, and two collectives in place among them. */
     int ranks, rank;
     int (*all_gather)(void *context, struct wk_span whole, struct hg_err *err);

@@ -203,6 +203,35 @@ static struct wk_span rows_of(struct wk_span s, int rows, int cols)
     return wk_span_part(s, 0, (size_t)rows * (size_t)cols);
 }
 
+/* The head in one op each way, where the device has them and batch statistics are this rank's own. */
+static bool is_fused(const struct wk_pass *p)
+{
+    return p->training && p->dev->backend->head_forward && !shared_ranks(p);
+}
+
+static struct wk_head head_of(struct rnn *r, const struct wk_pass *p, const struct wk_batch *b)
+{
+    return (struct wk_head){ .rows = b->rows,
+                             .in = HIDDEN,
+                             .mid = DENSE,
+                             .out = CLASSES,
+                             .drop_in = r->dropout ? DROP1 : 0,
+                             .drop_mid = r->dropout ? DROP2 : 0,
+                             .rng = rng_at(p, 0),
+                             .sample = b->sample,
+                             .x = r->h,
+                             .saved = r->saved,
+                             .normed = r->normed,
+                             .dense = r->dropout ? r->dropped : r->dense };
+}
+
+static struct wk_head_weights head_weights(const struct wk_pass *p,
+                                           struct wk_span (*of)(const struct wk_pass *, int))
+{
+    return (struct wk_head_weights){ of(p, BN_WEIGHT), of(p, BN_BIAS),    of(p, FC1_WEIGHT),
+                                     of(p, FC1_BIAS),  of(p, FC2_WEIGHT), of(p, FC2_BIAS) };
+}
+
 /* Statistics over the rows of all ranks, as PyTorch's SyncBatchNorm. */
 static int sync_forward(struct rnn *r, const struct wk_pass *p, const struct wk_batch *b,
                         struct hg_err *err)
@@ -246,7 +275,13 @@ static int head_forward(struct rnn *r, const struct wk_pass *p, const struct wk_
     struct wk_span mean = p->buffers[RUNNING_MEAN], var = p->buffers[RUNNING_VAR];
     bool drop = p->training && r->dropout;
     struct wk_span dense = rows_of(r->dense, b->rows, DENSE);
+    struct wk_head head = head_of(r, p, b);
+    struct wk_head_weights w = head_weights(p, value);
 
+    if (is_fused(p)) {
+        ops->head_forward(p->dev, &head, &w, mean, var, r->logits);
+        return 0;
+    }
     if (p->training && shared_ranks(p)) {
         if (sync_forward(r, p, b, err) < 0)
             return -1;
@@ -301,7 +336,13 @@ static int head_backward(struct rnn *r, const struct wk_pass *p, const struct wk
 {
     const struct wk_backend *ops = p->dev->backend;
     struct wk_span d_dense = rows_of(r->d_dense, b->rows, DENSE);
+    struct wk_head head = head_of(r, p, b);
+    struct wk_head_weights w = head_weights(p, value), d_w = head_weights(p, gradient);
 
+    if (is_fused(p)) {
+        ops->head_backward(p->dev, &head, &w, &d_w, r->d_h, r->d_logits);
+        return 0;
+    }
     ops->linear_backward(p->dev, d_dense, gradient(p, FC2_WEIGHT), gradient(p, FC2_BIAS),
                          r->d_logits, r->dropout ? r->dropped : r->dense, value(p, FC2_WEIGHT),
                          b->rows, DENSE, CLASSES);

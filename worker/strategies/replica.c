@@ -1,10 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "strategies/replica.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
 /* Values that only updates see are part of the optimizer's state. */
 static enum wk_mem masters_class(const struct wk_strategy *s)
 {
     return s->dev->working == WK_REAL ? WK_MEM_PARAMETERS : WK_MEM_OPTIMIZER;
+}
+
+/* Bytes of the map of products. */
+static size_t products_bytes(const struct wk_model_kind *m, size_t grain)
+{
+    for (int i = 0; grain > 1 && i < m->n_params; i++)
+        if (m->params[i].product)
+            return wk_model_room(m, grain) / grain;
+    return 0;
+}
+
+static int open_products(struct wk_replica *r, struct wk_strategy *s, struct hg_err *err)
+{
+    size_t n = products_bytes(s->model, s->grain), at = 0;
+    uint8_t *map;
+
+    if (!n)
+        return 0;
+    if (wk_dev_alloc(s->dev, WK_MEM_GRADIENTS, WK_U8, n, &r->products, err) < 0)
+        return -1;
+    map = hg_alloc(n);
+    for (int ready = 0; ready < s->model->n_params; ready++) {
+        const struct wk_param *p = &s->model->params[wk_model_ready(s->model, ready)];
+        size_t grains = wk_grains(wk_param_n(p), s->grain) / s->grain;
+
+        memset(map + at, p->product, grains);
+        at += grains;
+    }
+    s->dev->backend->upload(s->dev, r->products, map);
+    free(map);
+    return 0;
 }
 
 int wk_replica_open(struct wk_replica *r, struct wk_strategy *s, struct hg_err *err)
@@ -35,7 +71,7 @@ int wk_replica_open(struct wk_replica *r, struct wk_strategy *s, struct hg_err *
         wk_strategy_spare(s, spared, i, at, n_i);
         at += wk_grains(n_i, s->grain);
     }
-    if (wk_strategy_take_spared(s, spared, n, err) < 0)
+    if (wk_strategy_take_spared(s, spared, n, err) < 0 || open_products(r, s, err) < 0)
         return -1;
     return s->control.data ? wk_dev_alloc(s->dev, WK_MEM_OPTIMIZER, WK_REAL, 1, &r->norm, err) : 0;
 }
@@ -45,6 +81,7 @@ void wk_replica_close(struct wk_replica *r, struct wk_strategy *s)
     wk_dev_free(s->dev, masters_class(s), &r->values);
     wk_dev_free(s->dev, WK_MEM_PARAMETERS, &r->copies);
     wk_dev_free(s->dev, WK_MEM_GRADIENTS, &r->gradients);
+    wk_dev_free(s->dev, WK_MEM_GRADIENTS, &r->products);
     wk_dev_free(s->dev, WK_MEM_OPTIMIZER, &r->norm);
     for (int k = 0; k < WK_OPTIM_SLOTS_MAX; k++)
         wk_dev_free(s->dev, WK_MEM_OPTIMIZER, &r->slots[k]);
@@ -52,7 +89,11 @@ void wk_replica_close(struct wk_replica *r, struct wk_strategy *s)
 
 void wk_replica_clear(const struct wk_replica *r, struct wk_strategy *s)
 {
-    s->dev->backend->fill(s->dev, r->gradients, 0);
+    s->hooks.fresh = r->products.data != NULL;
+    if (r->products.data)
+        s->dev->backend->clear(s->dev, r->gradients, r->products);
+    else
+        s->dev->backend->fill(s->dev, r->gradients, 0);
 }
 
 int wk_replica_round(struct wk_strategy *s, struct hg_err *err)
@@ -109,7 +150,7 @@ void wk_replica_state(const struct wk_strategy_shape *shape, double mem_bytes[WK
 
     mem_bytes[WK_MEM_PARAMETERS] =
         n * wk_shape_value_bytes(shape) + (double)wk_model_buffers_n(shape->model) * real;
-    mem_bytes[WK_MEM_GRADIENTS] = n * real;
+    mem_bytes[WK_MEM_GRADIENTS] = n * real + (double)products_bytes(shape->model, shape->grain);
     mem_bytes[WK_MEM_OPTIMIZER] =
         n * real * (shape->optim->kind->slots + (wk_shape_mixed(shape) ? 1 : 0)) +
         wk_shape_spared_bytes(shape, n);

@@ -14,12 +14,14 @@ struct wk_replica {
     struct wk_span copies;
     struct wk_span slots[WK_OPTIM_SLOTS_MAX];
     struct wk_span norm; /* (1) square of the gradient's, when there is a control */
+    /* With a grain: uint8, one for each of the gradients', 1: a fresh pass overwrites it; absent: none is */
+    struct wk_span products;
 };
 
 int wk_replica_open(struct wk_replica *r, struct wk_strategy *s, struct hg_err *err);
 void wk_replica_close(struct wk_replica *r, struct wk_strategy *s);
 
-/* Gradients to zero. */
+/* Gradients to zero, but for those that the next pass overwrites. */
 void wk_replica_clear(const struct wk_replica *r, struct wk_strategy *s);
 /* wk_strategy_ops.round where s->own begins with a replica. */
 int wk_replica_round(struct wk_strategy *s, struct hg_err *err);

@@ -34,6 +34,8 @@ static int after(void *context, enum wk_direction direction, int unit, struct hg
     if (unit >= s->model->layers_first && unit < s->model->layers_end)
         s->comm->work++; /* a collective that starts after a layer does not overlap its pass */
     rc = op ? op(s, unit, err) : 0;
+    if (direction == WK_BACKWARD && unit == 0)
+        s->hooks.fresh = false; /* another pass of the step adds */
     wk_profiler_end(s->dev->profiler);
     return rc;
 }

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "backends/rng.h"
 #include "strategies/strategies.h"
 #include "contract/keys.h"
 
@@ -71,7 +72,7 @@ static void set_found(json_t *o, const struct wk_train *t)
     json_object_set_new(o, "steps", json_integer(t->total_steps));
 }
 
-/* The parameters that are in force, without the places of files. */
+/* The parameters that are in force, without the places of files, and how many bits draw an element of dropout: it was 32, said nowhere. */
 static json_t *values_in_force(const struct wk_train *t)
 {
     json_t *o = wk_config_encode(t->config), *value;
@@ -82,6 +83,8 @@ static json_t *values_in_force(const struct wk_train *t)
         if (is_place(key))
             json_object_del(o, key);
     set_size(o, t->kind->size);
+    if (t->config->dropout)
+        json_object_set_new(o, "dropout_bits", json_integer(WK_DROP_BITS));
     return o;
 }
 

@@ -255,12 +255,13 @@ static void weight(const struct wk_gemm_call *p)
         double bias = 0;
 
         for (int col = 0; col < p->in; col++) {
+            float *to = &d_weight[(size_t)row * (size_t)p->in + (size_t)col];
             double sum = 0;
 
             for (int k = 0; k < p->rows; k++)
                 sum += (double)get(p->t, p->y, (size_t)k * (size_t)p->out + (size_t)row) *
                        (double)get(p->t, p->x, (size_t)k * (size_t)p->in + (size_t)col);
-            d_weight[(size_t)row * (size_t)p->in + (size_t)col] += (float)sum;
+            *to = (p->add ? *to : 0) + (float)sum;
         }
         for (int k = 0; k < p->rows; k++)
             bias += (double)get(p->t, p->y, (size_t)k * (size_t)p->out + (size_t)row);

@@ -59,7 +59,7 @@ size_t wk_cpu_attention_scratch(int longest)
     return ((size_t)(2 * QUERIES + 1) * longest + 15) / 16 * 16;
 }
 
-/* Dropout factors of one query's keys. The element counts a query's keys in blocks of four, as many blocks as a sequence can ever
+/* Dropout factors of one query's keys. The element counts a query's keys in blocks of eight, as many blocks as a sequence can ever
  * need, so that it does not depend on how long this one was padded. */
 static void mask_query(const struct head *h, int query)
 {

@@ -64,6 +64,7 @@ static void linear_backward(struct wk_dev *dev, wk_real keep, struct wk_span d_x
 {
     const wk_real *d_y = d_y_.data, *x = x_.data;
     wk_real *d_x = d_x_.data, *d_w = d_weight.data, *d_b = d_bias.data;
+    wk_real keep_weight = dev->fresh ? 0 : 1;
 
 #pragma omp parallel num_threads(gemm_threads(dev, rows, in, out))
     {
@@ -78,7 +79,7 @@ static void linear_backward(struct wk_dev *dev, wk_real keep, struct wk_span d_x
         wk_cpu_share(out, 16, part, parts, &first, &n); /* now of the rows of the weight */
         if (n > 0)
             gemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)n, in, rows, 1, d_y + first, out, x,
-                 in, 1, d_w + (size_t)first * in, in);
+                 in, keep_weight, d_w + (size_t)first * in, in);
         for (int r = 0; r < rows; r++)
             for (long k = first; k < first + n; k++)
                 d_b[k] += d_y[(size_t)r * out + k];

@@ -26,6 +26,15 @@ static void cpu_fill(struct wk_dev *dev, struct wk_span y, double value)
     }
 }
 
+static void cpu_clear(struct wk_dev *dev, struct wk_span y, struct wk_span spared)
+{
+    const uint8_t *stays = spared.data;
+
+    for (size_t grain = 0; grain < spared.n; grain++)
+        if (!stays[grain])
+            cpu_fill(dev, wk_span_part(y, grain * WK_GRAIN, WK_GRAIN), 0);
+}
+
 static void cpu_scale(struct wk_dev *dev, struct wk_span y, double a)
 {
     wk_real *p = y.data;
@@ -170,6 +179,7 @@ static void cpu_gather_tokens(struct wk_dev *dev, struct wk_span ids, struct wk_
 
 const struct wk_backend wk_cpu_elementwise_ops = {
     .fill = cpu_fill,
+    .clear = cpu_clear,
     .scale = cpu_scale,
     .copy = cpu_copy,
     .add = cpu_add,

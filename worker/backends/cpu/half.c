@@ -98,6 +98,7 @@ size_t wk_cpu_operands(const struct wk_calls *m)
 #define WEIGHTS(s)                                                                   \
     s = &(struct wk_lstm_weights){ use(&k, s->w_ih, false), use(&k, s->w_hh, false), \
                                    use(&k, s->b_ih, false), use(&k, s->b_hh, false) };
+#define FUSED_OP(...)
 #define OP(name, params, args, ...)     \
     static void half_##name params      \
     {                                   \
@@ -112,5 +113,6 @@ size_t wk_cpu_operands(const struct wk_calls *m)
 void wk_cpu_half_ops(struct wk_backend *table)
 {
 #define OP(name, ...) table->name = half_##name;
+#define FUSED_OP(...)
 #include "backends/ops.def"
 }

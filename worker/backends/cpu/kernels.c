@@ -504,18 +504,18 @@ static void convert_u8(wk_real *y, const uint8_t *x, size_t n, wk_real scale, wk
 static void dropout(wk_real *y, const wk_real *x, const int32_t *sample, int rows, int cols,
                     double p, struct wk_rng rng)
 {
-    uint32_t limit = (uint32_t)(p * 0x1p32);
+    uint32_t limit = wk_drop_limit(p);
     wk_real factor = (wk_real)(1 / (1 - p));
 
     for (int row = 0; row < rows; row++)
-        for (int col = 0; col < cols; col += 4) {
+        for (int col = 0; col < cols; col += 8) {
             uint32_t bits[4];
 
-            wk_philox(rng.seed, (uint32_t)col / 4, rng.site, (uint32_t)sample[row], rng.step, bits);
-            for (int k = 0; k < 4 && col + k < cols; k++) {
+            wk_philox(rng.seed, (uint32_t)col / 8, rng.site, (uint32_t)sample[row], rng.step, bits);
+            for (int k = 0; k < 8 && col + k < cols; k++) {
                 size_t at = (size_t)row * cols + col + k;
 
-                y[at] = bits[k] < limit ? 0 : x[at] * factor;
+                y[at] = (bits[k / 2] >> (k % 2 * 16) & 0xffff) < limit ? 0 : x[at] * factor;
             }
         }
 }

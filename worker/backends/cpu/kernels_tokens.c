@@ -111,19 +111,23 @@ INLINE void draw(struct wk_rng rng, uint32_t first, uint32_t sample, uint32_t ou
 
 static void mask(wk_real *mask, int n, uint32_t first, uint32_t sample, double p, struct wk_rng rng)
 {
-    uint32_t limit = (uint32_t)(p * 0x1p32), bits[DRAWN];
+    union {
+        uint32_t words[DRAWN];
+        uint16_t halves[2 * DRAWN];
+    } bits;
+    uint32_t limit = wk_drop_limit(p);
     wk_real factor = (wk_real)(1 / (1 - p));
     int at = 0;
 
-    for (; at + DRAWN <= n; at += DRAWN) {
-        draw(rng, (first + (uint32_t)at) / 4, sample, bits);
-        for (int i = 0; i < DRAWN; i++)
-            mask[at + i] = bits[i] < limit ? 0 : factor;
+    for (; at + 2 * DRAWN <= n; at += 2 * DRAWN) {
+        draw(rng, (first + (uint32_t)at) / 8, sample, bits.words);
+        for (int i = 0; i < 2 * DRAWN; i++)
+            mask[at + i] = bits.halves[i] < limit ? 0 : factor;
     }
     if (at < n) {
-        draw(rng, (first + (uint32_t)at) / 4, sample, bits);
+        draw(rng, (first + (uint32_t)at) / 8, sample, bits.words);
         for (int i = 0; i < n - at; i++)
-            mask[at + i] = bits[i] < limit ? 0 : factor;
+            mask[at + i] = bits.halves[i] < limit ? 0 : factor;
     }
 }
 

@@ -23,7 +23,7 @@ struct wk_token_kernels {
     const char *isa;
 
     /* mask (n) = 1 / (1 - p) where the number for counter (element first + i, site, sample, step) keeps it, else 0. first is a
-     * multiple of 4. */
+     * multiple of 8. */
     void (*mask)(wk_real *mask, int n, uint32_t first, uint32_t sample, double p,
                  struct wk_rng rng);
     /* y = a b; y may be a or b */

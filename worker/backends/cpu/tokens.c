@@ -23,7 +23,7 @@ static uint32_t sample_of(const struct wk_packing *p, int row)
 static void mask_row(const struct cpu *c, wk_real *mask, const struct wk_packing *p, int row,
                      int cols, double drop, struct wk_rng rng)
 {
-    uint32_t padded = ((uint32_t)cols + 3) / 4 * 4;
+    uint32_t padded = ((uint32_t)cols + 7) / 8 * 8;
 
     c->tokens->mask(mask, cols, (uint32_t)position_of(p, row) * padded, sample_of(p, row), drop,
                     rng);

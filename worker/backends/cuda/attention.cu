@@ -201,20 +201,18 @@ static __device__ __forceinline__ void store_rows(const struct wk_attention_job 
     }
 }
 
-/* Is element (row, col) of a tile kept? A row of the mask is WK_KEY_TILE / 4 bytes, in registers; col is n 8 + 2 t or the next. */
-static __device__ __forceinline__ bool kept(const uint32_t row[4], int n, int t, int odd)
+/* Is element (row, col) of a tile kept? A row of the mask is WK_KEY_TILE / 8 bytes, in registers; col is n 8 + 2 t or the next. */
+static __device__ __forceinline__ bool kept(const uint32_t row[2], int n, int t, int odd)
 {
-    return row[n / 2] >> (n % 2 * 16 + t / 2 * 8 + t % 2 * 2 + odd) & 1;
+    return row[n / 4] >> (n % 4 * 8 + 2 * t + odd) & 1;
 }
 
-static __device__ __forceinline__ void read_mask(uint32_t row[4], const uint8_t *mask)
+static __device__ __forceinline__ void read_mask(uint32_t row[2], const uint8_t *mask)
 {
-    uint4 raw = *(const uint4 *)mask;
+    uint2 raw = *(const uint2 *)mask;
 
     row[0] = raw.x;
     row[1] = raw.y;
-    row[2] = raw.z;
-    row[3] = raw.w;
 }
 
 /* Where this lane keeps a query's mask for backward; NULL: it does not. Of the four lanes that have a row, the first does. */
@@ -224,9 +222,9 @@ static __device__ __forceinline__ uint8_t *mask_kept_at(const struct wk_attentio
     return j.mask && threadIdx.x % 4 == 0 && query < h.queries ? wk_mask_at(j, h, query) : NULL;
 }
 
-static __device__ __forceinline__ void keep_mask(uint8_t *to, const uint32_t row[4])
+static __device__ __forceinline__ void keep_mask(uint8_t *to, const uint32_t row[2])
 {
-    *(uint4 *)to = make_uint4(row[0], row[1], row[2], row[3]);
+    *(uint2 *)to = make_uint2(row[0], row[1]);
 }
 
 /* Blocks that a multiprocessor is to hold at once: as many as shared memory lets in (on sm_75 that is one). */
@@ -251,7 +249,7 @@ template <typename T, int D> struct stream_tiles {
 };
 template <typename T, int D> struct stream_room {
     struct stream_tiles<T, D> stage[D * sizeof(T) == 128 ? 2 : 1];
-    __align__(16) uint8_t mask[OWN * WK_KEY_TILE / 4];
+    __align__(16) uint8_t mask[OWN * WK_KEY_TILE / 8];
 };
 
 template <typename T, int D>
@@ -370,14 +368,14 @@ static __global__ void __launch_bounds__(THREADS, blocks<T, D>())
         cut<N>(s, key, h.keys);
         soften<N>(s, &r, j.scale * WK_LOG2_E, shrink);
         if (j.drop.limit) {
-            uint32_t low[4], high[4];
+            uint32_t low[2], high[2];
 
-            read_mask(low, room->mask + (own + g) * (WK_KEY_TILE / 4));
-            read_mask(high, room->mask + (own + g + 8) * (WK_KEY_TILE / 4));
+            read_mask(low, room->mask + (own + g) * (WK_KEY_TILE / 8));
+            read_mask(high, room->mask + (own + g + 8) * (WK_KEY_TILE / 8));
             if (mask_low)
-                keep_mask(mask_low + key / 4, low);
+                keep_mask(mask_low + key / 8, low);
             if (mask_high)
-                keep_mask(mask_high + key / 4, high);
+                keep_mask(mask_high + key / 8, high);
 #pragma unroll
             for (int n = 0; n < N; n++)
 #pragma unroll
@@ -500,15 +498,15 @@ static __global__ void __launch_bounds__(THREADS, blocks<T, D>())
     for (int tile = 0; tile < tiles; tile++) {
         struct stream_tiles<T, D> *now = &room->stage[tile % STAGES];
         int next = tile + STAGES - 1, key = tile * WK_KEY_TILE;
-        uint32_t low[4] = { 0 }, high[4] = { 0 };
+        uint32_t low[2] = { 0 }, high[2] = { 0 };
 
         if (next < tiles)
             load_stream(&room->stage[next % STAGES], j, h, in, next * WK_KEY_TILE);
         wk_copy_commit();
         if (j.drop.limit && query + own + g < h.queries)
-            read_mask(low, wk_mask_at(j, h, query + own + g) + key / 4);
+            read_mask(low, wk_mask_at(j, h, query + own + g) + key / 8);
         if (j.drop.limit && query + own + g + 8 < h.queries)
-            read_mask(high, wk_mask_at(j, h, query + own + g + 8) + key / 4);
+            read_mask(high, wk_mask_at(j, h, query + own + g + 8) + key / 8);
         wk_copy_wait<STAGES - 1>();
         __syncthreads();
 #pragma unroll
@@ -551,7 +549,7 @@ template <typename T, int D> struct key_room {
     T k[OWN * wk_ld<T, D>()], v[OWN * wk_ld<T, D>()];
     struct query_tiles<T, D> stage[D * sizeof(T) == 128 ? 2 : 1];
     __align__(16) float lse[QUERIES], delta[QUERIES];
-    __align__(16) uint8_t mask[QUERIES * WK_KEY_TILE / 4];
+    __align__(16) uint8_t mask[QUERIES * WK_KEY_TILE / 8];
 };
 
 template <typename T, int D>
@@ -586,13 +584,14 @@ static __device__ __forceinline__ void slopes(float p[QUERIES / 8][4], float d_p
             uint32_t bits = 0; /* of this warp's 16 keys */
 
             if (j.drop.limit)
-                bits = ((const uint32_t *)room->mask)[query * (WK_KEY_TILE / 16) + warp] >>
-                       (g / 4 * 8 + g % 4);
+                bits =
+                    (uint32_t)((const uint16_t *)room->mask)[query * (WK_KEY_TILE / 16) + warp] >>
+                    g;
 #pragma unroll
             for (int half = 0; half < 2; half++) {
                 int i = 2 * half + odd;
                 float probability = wk_exp2(p[n][i] * (j.scale * WK_LOG2_E) - lse);
-                float keep = !j.drop.limit || (bits >> (16 * half) & 1) ? j.drop.factor : 0.0f;
+                float keep = !j.drop.limit || (bits >> (8 * half) & 1) ? j.drop.factor : 0.0f;
 
                 d_p[n][i] = probability * (d_p[n][i] * keep - delta);
                 p[n][i] = probability * keep;
@@ -737,14 +736,14 @@ int wk_attention_backward<float>(wk_stream s, const struct wk_attention_job &j,
                                  const struct wk_attention_in<float> &in, float *d_q, float *d_k,
                                  float *d_v);
 
-static int mask_fours(int longest)
+static int mask_eights(int longest)
 {
-    return (longest + WK_KEY_TILE - 1) / WK_KEY_TILE * (WK_KEY_TILE / 4);
+    return (longest + WK_KEY_TILE - 1) / WK_KEY_TILE * (WK_KEY_TILE / 8);
 }
 
 size_t wk_cuda_attention_mask(int heads, int rows, int longest)
 {
-    return (size_t)heads * (size_t)rows * (size_t)mask_fours(longest);
+    return (size_t)heads * (size_t)rows * (size_t)mask_eights(longest);
 }
 
 static struct wk_attention_job job_of(enum wk_cuda_type t, const struct wk_cuda_attention *a,
@@ -764,7 +763,7 @@ static struct wk_attention_job job_of(enum wk_cuda_type t, const struct wk_cuda_
     if (!(a->drop > 0))
         j.drop.limit = 0;
     j.wide = a->size % 8 == 0 && a->stride % chunk == 0 && a->d_stride % chunk == 0;
-    j.fours = mask_fours(p->longest);
+    j.eights = mask_eights(p->longest);
     return j;
 }
 

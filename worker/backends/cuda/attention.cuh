@@ -23,9 +23,9 @@ struct wk_attention_job {
     struct wk_drop drop; /* limit 0: none */
     struct wk_draw draw;
     bool wide; /* rows can be read 16 bytes at a time */
-    /* (heads, rows, fours): four keys' keep bits a byte, which forward makes and backward reads; NULL where there is no backward. */
+    /* (heads, rows, eights): eight keys' keep bits a byte, which forward makes and backward reads; NULL where there is no backward. */
     uint8_t *mask;
-    int fours;    /* bytes of a row: a multiple of 16 */
+    int eights;   /* bytes of a row: a multiple of 8 */
     float *delta; /* (rows, heads), from d_q's kernel to that of d_k */
 };
 
@@ -123,36 +123,36 @@ static __device__ __forceinline__ void wk_clear_fill(const struct wk_attention_j
 static __device__ __forceinline__ uint8_t *wk_mask_at(const struct wk_attention_job &j,
                                                       const struct wk_head &h, int query)
 {
-    return j.mask + ((size_t)h.index * j.p.rows + h.first + query) * j.fours;
+    return j.mask + ((size_t)h.index * j.p.rows + h.first + query) * j.eights;
 }
 
-/* ---- Dropout: keep bits of ROWS queries and KEYS keys, a byte for four keys. An element's number counts a query's keys in fours, as
+/* ---- Dropout: keep bits of ROWS queries and KEYS keys, a byte for eight keys. An element's counter counts a query's keys in eights, as
  * many as a sequence can ever need. ---- */
 
-/* A thread keeps its four keys and goes down the rows. STORE: also into j.mask, if there is one. */
+/* A thread keeps its eight keys and goes down the rows. STORE: also into j.mask, if there is one. */
 template <int ROWS, int KEYS, int THREADS, bool STORE>
 static __device__ __forceinline__ void wk_mask_tile(uint8_t *to, const struct wk_attention_job &j,
                                                     const struct wk_head &h, int query, int key)
 {
-    const int fours = KEYS / 4, step = THREADS / fours, turns = step < ROWS ? ROWS / step : 1;
+    const int eights = KEYS / 8, step = THREADS / eights, turns = step < ROWS ? ROWS / step : 1;
     uint32_t site = j.draw.site + (uint32_t)h.index, drawn = wk_step_of(j.draw);
-    int four = (int)threadIdx.x % fours, first = (int)threadIdx.x / fours;
+    int eight = (int)threadIdx.x % eights, first = (int)threadIdx.x / eights;
 
-    if (first >= ROWS) /* more threads than fours */
+    if (first >= ROWS) /* more threads than eights */
         return;
 #pragma unroll 4
     for (int i = 0; i < turns; i++) {
         int row = first + i * step;
         uint32_t bits[4], byte = 0;
 
-        wk_numbers(bits, j.draw, (uint32_t)(query + row) << 14 | (uint32_t)(key / 4 + four), site,
+        wk_numbers(bits, j.draw, (uint32_t)(query + row) << 13 | (uint32_t)(key / 8 + eight), site,
                    h.sample, drawn);
 #pragma unroll
-        for (int k = 0; k < 4; k++)
-            byte |= (uint32_t)(bits[k] >= j.drop.limit) << k;
-        to[row * fours + four] = (uint8_t)byte;
+        for (int k = 0; k < 8; k++)
+            byte |= (uint32_t)wk_kept(bits, k, j.drop) << k;
+        to[row * eights + eight] = (uint8_t)byte;
         if (STORE && j.mask && query + row < h.queries)
-            wk_mask_at(j, h, query + row)[key / 4 + four] = (uint8_t)byte;
+            wk_mask_at(j, h, query + row)[key / 8 + eight] = (uint8_t)byte;
     }
 }
 
@@ -161,19 +161,19 @@ template <int ROWS, int KEYS, int THREADS>
 static __device__ __forceinline__ void wk_mask_read(uint8_t *to, const struct wk_attention_job &j,
                                                     const struct wk_head &h, int query, int key)
 {
-    const int words = ROWS * (KEYS / 16), turns = words > THREADS ? words / THREADS : 1;
+    const int pairs = ROWS * (KEYS / 16), turns = pairs > THREADS ? pairs / THREADS : 1;
 
-    if (words < THREADS && (int)threadIdx.x >= words)
+    if (pairs < THREADS && (int)threadIdx.x >= pairs)
         return;
 #pragma unroll
     for (int turn = 0; turn < turns; turn++) {
         int i = turn * THREADS + (int)threadIdx.x;
         int row = i / (KEYS / 16), part = i % (KEYS / 16);
-        uint32_t word = 0;
+        uint16_t pair = 0;
 
         if (query + row < h.queries)
-            word = *(const uint32_t *)(wk_mask_at(j, h, query + row) + key / 4 + 4 * part);
-        ((uint32_t *)to)[i] = word;
+            pair = *(const uint16_t *)(wk_mask_at(j, h, query + row) + key / 8 + 2 * part);
+        ((uint16_t *)to)[i] = pair;
     }
 }
 

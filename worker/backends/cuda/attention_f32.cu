@@ -18,7 +18,7 @@ template <int D> struct room_of {
     float own[2][shape<D>::M * shape<D>::LD], stream[2][shape<D>::N * shape<D>::LD];
     float p[shape<D>::M * shape<D>::LP];
     float lse[shape<D>::N], delta[shape<D>::N]; /* of queries that stream */
-    __align__(16) uint8_t mask[shape<D>::M * shape<D>::N / 4];
+    __align__(16) uint8_t mask[shape<D>::M * shape<D>::N / 8];
 };
 
 static __device__ __forceinline__ int place_x()
@@ -153,7 +153,7 @@ static __device__ __forceinline__ float factor_at(const struct wk_attention_job 
 {
     if (!j.drop.limit)
         return 1;
-    return mask[row * (cols / 4) + col / 4] >> (col % 4) & 1 ? j.drop.factor : 0.0f;
+    return mask[row * (cols / 8) + col / 8] >> (col % 8) & 1 ? j.drop.factor : 0.0f;
 }
 
 template <int D, int ROWS>

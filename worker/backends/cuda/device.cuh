@@ -443,7 +443,7 @@ static __device__ __forceinline__ void wk_numbers(uint32_t out[4], const struct 
     out[3] = c3;
 }
 
-/* Numbers below limit drop; what stays is multiplied with factor. */
+/* limit: wk_drop_limit, in the upper half; what stays is multiplied with factor. */
 struct wk_drop {
     uint32_t limit;
     float factor;
@@ -451,21 +451,27 @@ struct wk_drop {
 
 static inline struct wk_drop wk_drop_of(double p)
 {
-    return wk_drop{ (uint32_t)(p * 4294967296.0), (float)(1 / (1 - p)) };
+    return wk_drop{ wk_drop_limit(p) << (32 - WK_DROP_BITS), (float)(1 / (1 - p)) };
 }
 
-/* Factors of eight elements from a multiple of four on, given as that many fours. */
+/* Is element i of a counter's eight kept? Of an odd one the lower half of the word decides nothing. */
+static __device__ __forceinline__ bool wk_kept(const uint32_t bits[4], int i,
+                                               const struct wk_drop &drop)
+{
+    return (i % 2 ? bits[i / 2] : bits[i / 2] << 16) >= drop.limit;
+}
+
+/* Factors of a counter's eight elements. */
 static __device__ __forceinline__ void wk_mask8(float mask[8], const struct wk_draw &d,
-                                                const struct wk_drop &drop, uint32_t fours,
+                                                const struct wk_drop &drop, uint32_t counter,
                                                 uint32_t sample, uint32_t step)
 {
-    uint32_t bits[8];
+    uint32_t bits[4];
 
-    wk_numbers(bits, d, fours, d.site, sample, step);
-    wk_numbers(bits + 4, d, fours + 1, d.site, sample, step);
+    wk_numbers(bits, d, counter, d.site, sample, step);
 #pragma unroll
     for (int i = 0; i < 8; i++)
-        mask[i] = bits[i] < drop.limit ? 0.0f : drop.factor;
+        mask[i] = wk_kept(bits, i, drop) ? drop.factor : 0.0f;
 }
 
 /* ---- Rows of a packing; those behind the last sequence count as position 0 of sample 0 ---- */

@@ -47,6 +47,28 @@ int wk_cuda_fill(wk_stream s, enum wk_cuda_type t, void *y, size_t n, float valu
     });
 }
 
+/* A warp looks at 32 grains at once, and writes those that are not spared. */
+static __global__ void __launch_bounds__(THREADS)
+    clear_kernel(float *y, const uint8_t *spared, size_t grains, int grain)
+{
+    int lane = (int)threadIdx.x % WK_WARP;
+    size_t first = ((size_t)blockIdx.x * THREADS + threadIdx.x) / WK_WARP * WK_WARP;
+    unsigned clear = __ballot_sync(WK_ALL_LANES, first + lane < grains && !spared[first + lane]);
+
+    for (int k = 0; k < WK_WARP; k++)
+        if (clear >> k & 1)
+            for (int i = 4 * lane; i < grain; i += 4 * WK_WARP)
+                *(float4 *)(y + (first + k) * grain + i) = make_float4(0, 0, 0, 0);
+}
+
+int wk_cuda_clear(wk_stream s, float *y, const uint8_t *spared, size_t grains, int grain)
+{
+    if (!wk_wide(grain, y))
+        return cudaErrorInvalidValue;
+    return wk_launch(clear_kernel, dim3(wk_blocks(grains, THREADS)), THREADS, 0, s, y, spared,
+                     grains, grain);
+}
+
 template <typename T> struct scale_op {
     T *y;
     float a;

@@ -235,7 +235,7 @@ static void *target_of(const struct plan *p, const struct wk_gemm_call *q)
 static int multiply(struct wk_cuda *c, const struct plan *p, const struct wk_gemm_call *q, void *d)
 {
     const struct wk_gemm *g = c->gemm;
-    const float one = 1, keep = q->kind == WK_GEMM_WEIGHT || q->add ? 1 : 0;
+    const float one = 1, keep = q->add ? 1 : 0;
     const void *a = q->kind == WK_GEMM_WEIGHT ? q->x : q->weight;
     const void *b = q->kind == WK_GEMM_FORWARD ? q->x : q->y;
 

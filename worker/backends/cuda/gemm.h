@@ -8,7 +8,7 @@
 enum wk_gemm_kind {
     WK_GEMM_FORWARD, /* y = x weight' + bias; with gelu: pre = that, y = gelu(pre) */
     WK_GEMM_INPUT,   /* x = y weight, or x += it; with gelu: x = that times gelu'(pre) */
-    WK_GEMM_WEIGHT   /* weight += y' x, bias += column sums of y */
+    WK_GEMM_WEIGHT   /* weight = y' x, or weight += it; bias += column sums of y */
 };
 
 /* One GEMM; y and x are gradients in INPUT and WEIGHT. Weights and bias are float in WEIGHT; in the other kinds they have
@@ -19,11 +19,10 @@ struct wk_gemm_call {
     enum wk_cuda_type t;   /* of x, and of y but for... */
     enum wk_cuda_type y_t; /* ... FORWARD's */
     void *x, *y, *weight, *bias;
-    bool add;  /* INPUT: to x */
+    bool add;  /* INPUT: to x; WEIGHT: to weight */
     bool gelu; /* in its tanh form; `pre` (rows, out) of FORWARD, (rows, in) of INPUT */
     void *pre;
-    /* A batch of so many (0 is 1): the operands of number k are so many elements after those of k - 1; x's step may be 0. Neither add nor
-     * gelu. */
+    /* A batch of so many (0 is 1): the operands of number k are so many elements after those of k - 1; x's step may be 0. No gelu. */
     int batch;
     ptrdiff_t x_step, y_step, weight_step, bias_step;
 };

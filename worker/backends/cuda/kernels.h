@@ -49,6 +49,8 @@ struct wk_cuda_packing {
 
 /* ---- Elementwise ---- */
 int wk_cuda_fill(wk_stream s, enum wk_cuda_type t, void *y, size_t n, float value);
+/* y (grains, grain) = 0 where spared (grains) is 0; grain is a multiple of 8, y aligned to 16 */
+int wk_cuda_clear(wk_stream s, float *y, const uint8_t *spared, size_t grains, int grain);
 /* y *= a, and times *by unless that is NULL */
 int wk_cuda_scale(wk_stream s, enum wk_cuda_type t, void *y, size_t n, float a, const float *by);
 int wk_cuda_add(wk_stream s, enum wk_cuda_type t, void *y, const void *x, size_t n);
@@ -123,6 +125,28 @@ int wk_cuda_nll_score(wk_stream s, float *out, const float *logits, const int32_
                       int classes, void *scratch);
 size_t wk_cuda_nll_scratch(int rows); /* of both */
 
+/* The RNN's head but for its loss, see struct wk_head in backends/backend.h. x, normed, dense, d_x and d_logits of t; weights and biases of w; logits
+ * and statistics float. */
+struct wk_cuda_head {
+    int rows, in, mid, out;
+    double drop_in, drop_mid;
+    struct wk_cuda_rng rng;
+    const int32_t *sample;
+    const void *x;
+    void *normed, *dense;
+    float *saved;
+    const void *norm_weight, *norm_bias, *weight1, *bias1, *weight2, *bias2;
+};
+struct wk_cuda_head_gradients {
+    float *norm_weight, *norm_bias, *weight1, *bias1, *weight2, *bias2;
+};
+int wk_cuda_head_forward(wk_stream s, enum wk_cuda_type t, enum wk_cuda_type w,
+                         const struct wk_cuda_head *h, float *logits, float *running_mean,
+                         float *running_var);
+int wk_cuda_head_backward(wk_stream s, enum wk_cuda_type t, enum wk_cuda_type w,
+                          const struct wk_cuda_head *h, const struct wk_cuda_head_gradients *d,
+                          void *d_x, const void *d_logits);
+
 /* ---- Token sequences ---- */
 int wk_cuda_embed_forward(wk_stream s, enum wk_cuda_type t, void *y, const int32_t *ids,
                           const int32_t *types, const struct wk_cuda_packing *p,
@@ -196,7 +220,7 @@ int wk_cuda_control(wk_stream s, float *control, const float *square_sum, float 
                     int grow_after);
 
 enum wk_cuda_adamw_form { WK_CUDA_ADAMW_TORCH, WK_CUDA_ADAMW_HF, WK_CUDA_ADAMW_GOOGLE };
-/* What an update multiplies with, made once a step by one thread in double: of struct wk_adamw in backends/backend.h,
+/* What AdamW multiplies with, made once a step by one thread in double: of struct wk_adamw in backends/backend.h,
  *   value = (value (1 - before decay) - rate m / (sqrt(v) root + eps)) (1 - after decay)
  *   TORCH   rate = lr / (1 - beta1^t), root = 1 / sqrt(1 - beta2^t), before = lr, after = 0
  *   HF      rate = lr sqrt(1 - beta2^t) / (1 - beta1^t), root = 1, before = 0, after = lr
@@ -209,13 +233,14 @@ int wk_cuda_factors(wk_stream s, struct wk_cuda_factors *out, const struct wk_cu
                     const float *control, float scale, enum wk_cuda_adamw_form form, double beta1,
                     double beta2);
 /* Both update `value` from scale * gradient and write it to copy (of type c) too, unless copy is NULL; with skip they change nothing
- * and copy stays. spared (may be NULL): for each `grain` elements, a multiple of 8, whether they do not decay. */
+ * and copy stays. Adadelta takes scale and skip from control, or `scale` and 0. spared (may be NULL): for each `grain` elements, a multiple of 8, whether they do not decay. */
 int wk_cuda_adamw(wk_stream s, float *value, enum wk_cuda_type c, void *copy, const float *gradient,
                   float *m, float *v, size_t n, const struct wk_cuda_factors *f, double beta1,
                   double beta2, float eps, float decay, const uint8_t *spared, int grain);
 int wk_cuda_adadelta(wk_stream s, float *value, enum wk_cuda_type c, void *copy,
                      const float *gradient, float *square, float *delta, size_t n,
-                     const struct wk_cuda_factors *f, double rho, float eps);
+                     const struct wk_cuda_step *step, const float *control, float scale, double rho,
+                     float eps);
 
 #ifdef __cplusplus
 }

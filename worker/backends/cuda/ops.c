@@ -69,6 +69,14 @@ static void cuda_fill(struct wk_dev *dev, struct wk_span y, double value)
         LAUNCH(c, fill, type_of(y), y.data, y.n, (float)value);
 }
 
+static void cuda_clear(struct wk_dev *dev, struct wk_span y, struct wk_span spared)
+{
+    struct wk_cuda *c = wk_cuda_of(dev);
+
+    if (spared.n)
+        LAUNCH(c, clear, y.data, spared.data, spared.n, WK_GRAIN);
+}
+
 static void cuda_scale(struct wk_dev *dev, struct wk_span y, double a)
 {
     struct wk_cuda *c = wk_cuda_of(dev);
@@ -270,6 +278,7 @@ static void linear_backward(struct wk_dev *dev, bool add, struct wk_span d_x,
 
     p.weight = d_weight.data;
     p.bias = d_bias.data;
+    p.add = !dev->fresh;
     wk_gemm_run(wk_cuda_of(dev), &p);
     if (!d_x.data)
         return;
@@ -394,6 +403,7 @@ static void cuda_linear3_backward(struct wk_dev *dev, struct wk_span d_x, const 
     const struct wk_span d_ys[] = { d_y->q, d_y->k, d_y->v }, ws[] = { w->q, w->k, w->v };
     struct wk_gemm_call p = gemm_of(WK_GEMM_WEIGHT, rows, in, out, x, d_y->q);
 
+    p.add = !dev->fresh;
     if (!run_batch(wk_cuda_of(dev), &p, d_y, d_w, d_b)) {
         linear_backward(dev, true, WK_NONE, d_w->q, d_b->q, d_y->q, x, w->q, rows, in, out);
         linear_backward(dev, true, WK_NONE, d_w->k, d_b->k, d_y->k, x, w->k, rows, in, out);
@@ -430,6 +440,56 @@ static void cuda_nll_score(struct wk_dev *dev, struct wk_span out, struct wk_spa
 
     if (scratch_of(c, wk_cuda_nll_scratch(rows), &scratch))
         LAUNCH(c, nll_score, out.data, logits.data, labels.data, rows, classes, scratch);
+}
+
+/* ---- The head ---- */
+
+static struct wk_cuda_head head_of(struct wk_cuda *c, const struct wk_head *h,
+                                   const struct wk_head_weights *w)
+{
+    return (struct wk_cuda_head){ .rows = h->rows,
+                                  .in = h->in,
+                                  .mid = h->mid,
+                                  .out = h->out,
+                                  .drop_in = h->drop_in,
+                                  .drop_mid = h->drop_mid,
+                                  .rng = rng_if(c, h->drop_in + h->drop_mid, h->rng),
+                                  .sample = h->sample.data,
+                                  .x = h->x.data,
+                                  .normed = h->normed.data,
+                                  .dense = h->dense.data,
+                                  .saved = h->saved.data,
+                                  .norm_weight = w->norm_weight.data,
+                                  .norm_bias = w->norm_bias.data,
+                                  .weight1 = w->weight1.data,
+                                  .bias1 = w->bias1.data,
+                                  .weight2 = w->weight2.data,
+                                  .bias2 = w->bias2.data };
+}
+
+static void cuda_head_forward(struct wk_dev *dev, const struct wk_head *head,
+                              const struct wk_head_weights *w, struct wk_span running_mean,
+                              struct wk_span running_var, struct wk_span logits)
+{
+    struct wk_cuda *c = wk_cuda_of(dev);
+    struct wk_cuda_head h = head_of(c, head, w);
+
+    LAUNCH(c, head_forward, type_of(head->x), type_of(w->weight1), &h, logits.data,
+           running_mean.data, running_var.data);
+}
+
+static void cuda_head_backward(struct wk_dev *dev, const struct wk_head *head,
+                               const struct wk_head_weights *w, const struct wk_head_weights *d_w,
+                               struct wk_span d_x, struct wk_span d_logits)
+{
+    struct wk_cuda *c = wk_cuda_of(dev);
+    struct wk_cuda_head h = head_of(c, head, w);
+    struct wk_cuda_head_gradients d = { d_w->norm_weight.data, d_w->norm_bias.data,
+                                        d_w->weight1.data,     d_w->bias1.data,
+                                        d_w->weight2.data,     d_w->bias2.data };
+
+    LAUNCH(c, head_backward, type_of(head->x), type_of(w->weight1), &h, &d, d_x.data,
+           d_logits.data);
 }
 
 /* ---- Token sequences ---- */
@@ -589,29 +649,30 @@ static void cuda_control(struct wk_dev *dev, struct wk_span control, struct wk_s
            how->grow_after);
 }
 
-/* What the update multiplies with, on the device; lr and step (0: it does not count) are sent when they are not there yet. */
-static bool make_factors(struct wk_cuda *c, double lr, long step, struct wk_span control,
-                         double scale, const struct wk_adamw *adamw)
+/* Learning rate and step (0: it does not count) of an update go to the device, when they are not there yet. */
+static void send_update(struct wk_cuda *c, double lr, long step)
 {
     struct wk_cuda_step now = c->step_sent;
-    enum wk_cuda_adamw_form form = WK_CUDA_ADAMW_GOOGLE;
 
-    if (adamw && adamw->form != WK_ADAMW_GOOGLE)
-        form = adamw->form == WK_ADAMW_TORCH ? WK_CUDA_ADAMW_TORCH : WK_CUDA_ADAMW_HF;
     now.lr = (float)lr;
     now.taken = step ? (float)step : now.taken;
     if (memcmp(&now, &c->step_sent, sizeof now) != 0)
         wk_cuda_send_step(c, &now);
-    return LAUNCH(c, factors, c->factors, c->step, control.data, (float)scale, form,
-                  adamw ? adamw->beta1 : 0, adamw ? adamw->beta2 : 0);
 }
 
 static void cuda_adamw(struct wk_dev *dev, struct wk_span value, struct wk_span gradient,
                        struct wk_span m, struct wk_span v, const struct wk_adamw *h)
 {
+    static const enum wk_cuda_adamw_form forms[] = { [WK_ADAMW_TORCH] = WK_CUDA_ADAMW_TORCH,
+                                                     [WK_ADAMW_HF] = WK_CUDA_ADAMW_HF,
+                                                     [WK_ADAMW_GOOGLE] = WK_CUDA_ADAMW_GOOGLE };
     struct wk_cuda *c = wk_cuda_of(dev);
 
-    if (value.n && make_factors(c, h->lr, h->step, h->control, h->scale, h))
+    if (!value.n)
+        return;
+    send_update(c, h->lr, h->step);
+    if (LAUNCH(c, factors, c->factors, c->step, h->control.data, (float)h->scale, forms[h->form],
+               h->beta1, h->beta2))
         LAUNCH(c, adamw, value.data, type_of(h->copy), h->copy.data, gradient.data, m.data, v.data,
                value.n, c->factors, h->beta1, h->beta2, (float)h->eps, (float)h->decay,
                h->spared.data, WK_GRAIN);
@@ -622,9 +683,11 @@ static void cuda_adadelta(struct wk_dev *dev, struct wk_span value, struct wk_sp
 {
     struct wk_cuda *c = wk_cuda_of(dev);
 
-    if (value.n && make_factors(c, h->lr, 0, h->control, h->scale, NULL))
-        LAUNCH(c, adadelta, value.data, type_of(h->copy), h->copy.data, gradient.data, square.data,
-               delta.data, value.n, c->factors, h->rho, (float)h->eps);
+    if (!value.n)
+        return;
+    send_update(c, h->lr, 0);
+    LAUNCH(c, adadelta, value.data, type_of(h->copy), h->copy.data, gradient.data, square.data,
+           delta.data, value.n, c->step, h->control.data, (float)h->scale, h->rho, (float)h->eps);
 }
 
 /* ---- Workspace ---- */

@@ -47,6 +47,32 @@ int wk_cuda_control(wk_stream s, float *control, const float *square_sum, float 
                      grow_after);
 }
 
+/* Those that need no arithmetic: an update without others has no launch before it. */
+struct plain_factors {
+    const struct wk_cuda_step *step;
+    const float *control; /* may be NULL */
+    float scale;          /* without it */
+
+    __device__ struct wk_cuda_factors operator()() const
+    {
+        struct wk_cuda_factors f = {};
+
+        f.scale = control ? control[WK_CONTROL_SCALE] : scale;
+        f.skip = control ? control[WK_CONTROL_SKIP] : 0.0f;
+        f.lr = step->lr;
+        return f;
+    }
+};
+
+struct made_factors {
+    const struct wk_cuda_factors *made;
+
+    __device__ struct wk_cuda_factors operator()() const
+    {
+        return *made;
+    }
+};
+
 static __global__ void factors_kernel(struct wk_cuda_factors *out, const struct wk_cuda_step *step,
                                       const float *control, float scale,
                                       enum wk_cuda_adamw_form form, double beta1, double beta2)
@@ -55,11 +81,9 @@ static __global__ void factors_kernel(struct wk_cuda_factors *out, const struct 
         return;
     double t = (double)step->taken - (control ? (double)control[WK_CONTROL_SKIPPED] : 0);
     double lr = (double)step->lr, correct1 = 1 - pow(beta1, t), correct2 = 1 - pow(beta2, t);
-    struct wk_cuda_factors f = {};
+    struct wk_cuda_factors f = plain_factors{ step, control, scale }();
 
-    f.scale = control ? control[WK_CONTROL_SCALE] : scale;
-    f.skip = control ? control[WK_CONTROL_SKIP] : 0.0f;
-    f.lr = f.rate = step->lr;
+    f.rate = f.lr;
     f.root = 1;
     f.before = form == WK_CUDA_ADAMW_HF ? 0.0f : step->lr;
     f.after = form == WK_CUDA_ADAMW_HF ? step->lr : 0.0f;
@@ -131,12 +155,11 @@ struct adadelta_rule {
     }
 };
 
-template <typename C, typename R>
+template <typename C, typename F, typename R>
 static __global__ void __launch_bounds__(THREADS)
-    update_kernel(struct update_tensors<C> p, size_t n, const struct wk_cuda_factors *factors,
-                  R rule, bool wide)
+    update_kernel(struct update_tensors<C> p, size_t n, F factors, R rule, bool wide)
 {
-    struct wk_cuda_factors f = *factors;
+    struct wk_cuda_factors f = factors();
     size_t at = ((size_t)blockIdx.x * THREADS + threadIdx.x) * 8;
     int here = n - at < 8 ? (int)(n - at) : 8;
     float value[8], g[8], first[8], second[8];
@@ -159,10 +182,10 @@ static __global__ void __launch_bounds__(THREADS)
         wk_store_part(p.copy + at, value, here, wide);
 }
 
-template <typename R>
+template <typename F, typename R>
 static int update(wk_stream s, float *value, enum wk_cuda_type c, void *copy, const float *gradient,
-                  float *first, float *second, size_t n, const struct wk_cuda_factors *f, R rule,
-                  const uint8_t *spared, int grain)
+                  float *first, float *second, size_t n, F f, R rule, const uint8_t *spared,
+                  int grain)
 {
     return wk_with_type(c, [&](auto a) {
         typedef decltype(a) C;
@@ -170,8 +193,8 @@ static int update(wk_stream s, float *value, enum wk_cuda_type c, void *copy, co
             value, (C *)copy, gradient, first, second, spared, grain
         };
 
-        return wk_launch(update_kernel<C, R>, dim3(wk_blocks(n, 8 * THREADS)), THREADS, 0, s, p, n,
-                         f, rule, wk_wide_flat(n, value, copy, gradient, first, second));
+        return wk_launch(update_kernel<C, F, R>, dim3(wk_blocks(n, 8 * THREADS)), THREADS, 0, s, p,
+                         n, f, rule, wk_wide_flat(n, value, copy, gradient, first, second));
     });
 }
 
@@ -179,7 +202,7 @@ int wk_cuda_adamw(wk_stream s, float *value, enum wk_cuda_type c, void *copy, co
                   float *m, float *v, size_t n, const struct wk_cuda_factors *f, double beta1,
                   double beta2, float eps, float decay, const uint8_t *spared, int grain)
 {
-    return update(s, value, c, copy, gradient, m, v, n, f,
+    return update(s, value, c, copy, gradient, m, v, n, made_factors{ f },
                   adamw_rule{ (float)beta1, (float)beta2, (float)(1 - beta1), (float)(1 - beta2),
                               eps, decay },
                   spared, grain);
@@ -187,8 +210,10 @@ int wk_cuda_adamw(wk_stream s, float *value, enum wk_cuda_type c, void *copy, co
 
 int wk_cuda_adadelta(wk_stream s, float *value, enum wk_cuda_type c, void *copy,
                      const float *gradient, float *square, float *delta, size_t n,
-                     const struct wk_cuda_factors *f, double rho, float eps)
+                     const struct wk_cuda_step *step, const float *control, float scale, double rho,
+                     float eps)
 {
-    return update(s, value, c, copy, gradient, square, delta, n, f,
+    return update(s, value, c, copy, gradient, square, delta, n,
+                  plain_factors{ step, control, scale },
                   adadelta_rule{ (float)rho, (float)(1 - rho), eps }, NULL, 1);
 }

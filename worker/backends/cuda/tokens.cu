@@ -441,11 +441,11 @@ int wk_cuda_embed_backward(wk_stream s, float *d_word, float *d_position, float 
 
 /* ---- Dropout on rows ---- */
 
-/* Fours of a row before a place in its sequence: cols rounded up to a multiple of four. */
-static __device__ __forceinline__ uint32_t fours_before(const struct wk_cuda_packing &p, int row,
-                                                        int cols)
+/* Eights of a row before a place in its sequence: cols rounded up to a multiple of eight. */
+static __device__ __forceinline__ uint32_t eights_before(const struct wk_cuda_packing &p, int row,
+                                                         int cols)
 {
-    return (uint32_t)wk_position_of(p, row) * ((uint32_t)(cols + 3) / 4);
+    return (uint32_t)wk_position_of(p, row) * ((uint32_t)(cols + 7) / 8);
 }
 
 template <typename T>
@@ -462,8 +462,8 @@ static __global__ void __launch_bounds__(THREADS)
     if (row >= p.rows)
         return;
     wk_load_part(v, x + (size_t)row * cols + col, n, wide);
-    wk_mask8(mask, draw, drop, fours_before(p, row, cols) + (uint32_t)col / 4, wk_sample_of(p, row),
-             wk_step_of(draw));
+    wk_mask8(mask, draw, drop, eights_before(p, row, cols) + (uint32_t)col / 8,
+             wk_sample_of(p, row), wk_step_of(draw));
 #pragma unroll
     for (int i = 0; i < 8; i++)
         v[i] *= mask[i];
@@ -512,7 +512,7 @@ static struct norm_job norm_job_of(const struct wk_cuda_packing *p, int cols, do
 
 /* A row's place in the sequence of dropout's numbers. */
 struct row_numbers {
-    uint32_t fours, sample, step;
+    uint32_t eights, sample, step;
 };
 
 static __device__ __forceinline__ struct row_numbers row_numbers_of(const struct norm_job &j,
@@ -520,7 +520,7 @@ static __device__ __forceinline__ struct row_numbers row_numbers_of(const struct
 {
     if (!j.drop.limit)
         return row_numbers{ 0, 0, 0 };
-    return row_numbers{ fours_before(j.p, row, j.cols), wk_sample_of(j.p, row),
+    return row_numbers{ eights_before(j.p, row, j.cols), wk_sample_of(j.p, row),
                         wk_step_of(j.draw) };
 }
 
@@ -554,7 +554,7 @@ static __global__ void __launch_bounds__(NORM_WARPS *WK_WARP)
             continue;
         wk_load8(v[part], n.x + at + col);
         if (j.drop.limit) {
-            wk_mask8(other, j.draw, j.drop, numbers.fours + (uint32_t)col / 4, numbers.sample,
+            wk_mask8(other, j.draw, j.drop, numbers.eights + (uint32_t)col / 8, numbers.sample,
                      numbers.step);
 #pragma unroll
             for (int i = 0; i < 8; i++)
@@ -609,8 +609,8 @@ static __device__ __forceinline__ float factor_at(const struct norm_job &j,
 
     if (!j.drop.limit)
         return 1;
-    wk_numbers(bits, j.draw, n.fours + (uint32_t)col / 4, j.draw.site, n.sample, n.step);
-    return bits[col % 4] < j.drop.limit ? 0.0f : j.drop.factor;
+    wk_numbers(bits, j.draw, n.eights + (uint32_t)col / 8, j.draw.site, n.sample, n.step);
+    return wk_kept(bits, col % 8, j.drop) ? j.drop.factor : 0.0f;
 }
 
 template <typename T, typename W>
@@ -809,7 +809,7 @@ static __global__ void __launch_bounds__(NORM_WARPS *WK_WARP)
             if (!n.d_x)
                 continue;
             if (j.drop.limit) {
-                wk_mask8(mask, j.draw, j.drop, numbers.fours + (uint32_t)col / 4, numbers.sample,
+                wk_mask8(mask, j.draw, j.drop, numbers.eights + (uint32_t)col / 8, numbers.sample,
                          numbers.step);
 #pragma unroll
                 for (int i = 0; i < 8; i++)
