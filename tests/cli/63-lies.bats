@@ -227,6 +227,10 @@ EOT
     "$hpcgrid" report set.json --format json | jq -se '.[0].tables[0].listings[] | select(.name == "best") | .rows[].verdict == "not comparable: fsdp"'
     jq '.results[].comparable.precision = "bf16"' set.json >r.json
     "$hpcgrid" report r.json --format json | jq -se '.[0].tables[0].listings[] | select(.name == "best") | .rows[].verdict == "clear"'
+    for lie in 'diverged = true' 'suspended_s = 3' 'wall_s = 9'; do
+        jq ".results[2].$lie" r.json >set.json # the last run of ddp
+        "$hpcgrid" report set.json --format json | jq -se '.[0].tables[0].listings[] | select(.name == "best") | .rows[].verdict == "in doubt: see its footnotes"'
+    done
 }
 
 @test "a run that ended with an exit code, or by Slurm, is not good for want of a status" {
