@@ -326,6 +326,10 @@ EOT
     refused 'two of its runs agree to the last digit: copied?'
     pair '{train_s: 51.82934}' '{train_s: 51.82934}'
     refused 'agrees with its baseline to the last digit: copied?'
+    # many runs that were rounded meet by chance
+    of 'range(20) as $r | {cell: {gpus_per_node: 1, strategy: "single", repeat: ($r + 1)}, train_s: (186.6 + $r * $r % 19 * 0.037)},
+        {cell: {gpus_per_node: 2, strategy: "ddp", repeat: ($r + 1)}, train_s: (98.3 + $r * $r % 19 * 0.017)}'
+    accepted
     # in another order
     of '(1, 2) as $r | {cell: {gpus_per_node: 1, strategy: "single", repeat: $r}, train_s: (if $r == 1 then 51.82934 else 100.3 end)},
         {cell: {gpus_per_node: 2, strategy: "ddp", repeat: $r}, train_s: (if $r == 1 then 53.1 else 51.82934 end)}'
