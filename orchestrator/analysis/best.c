@@ -130,6 +130,21 @@ static bool is_comparable(const struct ranked *c, size_t i)
     return hg_comparable_is_like(result_of(c, 0), result_of(c, i), is_variant_key, c->sides);
 }
 
+/* Does a run of the best variant contradict itself, or measure something else than its case? */
+static bool is_doubtful(const struct ranked *c)
+{
+    const struct hg_configuration *best =
+        hg_builder_configuration(c->b, &c->sides->t->points[c->points[0]]);
+
+    for (size_t i = 0; i < best->n_entries; i++) {
+        const struct hg_report_entry *e = hg_builder_entry(c->b, best, i);
+
+        if (!e->state && (e->result->doubts || e->result->diverged || e->result->suspended))
+            return true;
+    }
+    return false;
+}
+
 /* Does its interval tell the best variant from the others? */
 static void judge(const struct ranked *c, struct hg_buf *out)
 {
@@ -158,7 +173,9 @@ static void judge(const struct ranked *c, struct hg_buf *out)
     else if (close.len)
         hg_buf_printf(out, "not distinguishable from %s", hg_buf_str(&close));
     else if (compared)
-        hg_buf_puts(out, unsure ? UNSURE : "clear");
+        hg_buf_puts(out, unsure           ? UNSURE
+                         : is_doubtful(c) ? "in doubt: see its footnotes"
+                                          : "clear");
     if (other_work.len)
         hg_buf_printf(out, "%snot comparable: %s", compared ? "; " : "", hg_buf_str(&other_work));
     hg_buf_done(&close);

@@ -29,13 +29,22 @@ static int compare_seen(const void *a, const void *b)
     return order ? order : (x->set > y->set) - (x->set < y->set);
 }
 
-/* Six digits do not repeat by chance among the runs of two places; two more for each ten times as many values. */
-static bool is_copy(double a, double b, size_t among)
+/* Is the last digit of a value below this unit, a power of ten? */
+static bool is_finer(double value, double unit)
 {
-    double unit = pow(10, floor(log10(a)) - 4 - ceil(2 * log10((double)among)));
-    double units = a / unit;
+    double units = value / unit;
 
-    return a == b && fabs(units - round(units)) > 1e-6 + 4 * DBL_EPSILON * units;
+    return fabs(units - round(units)) > 1e-6 + 4 * DBL_EPSILON * units;
+}
+
+/* Six digits do not repeat by chance, if they are a hundred times as fine as n values that lie in this range are apart, in pairs. */
+static bool is_copy(double a, double b, double range, size_t n)
+{
+    double unit = pow(10, floor(log10(a)) - 4), pairs = (double)n * (double)n;
+
+    if (range > 0)
+        unit = fmin(unit, pow(10, floor(log10(range / pairs / 100))));
+    return a == b && is_finer(a, unit);
 }
 
 bool hg_copies_within(const struct hg_builder *b, const struct hg_configuration *c)
@@ -44,7 +53,7 @@ bool hg_copies_within(const struct hg_builder *b, const struct hg_configuration 
 
     qsort(b->room, n, sizeof *b->room, compare_doubles);
     for (size_t i = 1; i < n && b->r->kind != HG_METRIC_OTHER; i++)
-        if (is_copy(b->room[i], b->room[i - 1], 1))
+        if (is_copy(b->room[i], b->room[i - 1], b->room[n - 1] - b->room[0], n))
             return true;
     return false;
 }
@@ -53,11 +62,13 @@ bool hg_copies_between(const struct hg_builder *b, const struct hg_configuration
                        const struct hg_configuration *other)
 {
     size_t n = hg_builder_values(b, c, b->room), m = hg_builder_values(b, other, b->room_base);
+    double range;
 
     qsort(b->room, n, sizeof *b->room, compare_doubles);
     qsort(b->room_base, m, sizeof *b->room_base, compare_doubles);
+    range = fmax(b->room[n - 1], b->room_base[m - 1]) - fmin(b->room[0], b->room_base[0]);
     for (size_t i = 0, j = 0; i < n && j < m && !b->options->against_first;) {
-        if (is_copy(b->room[i], b->room_base[j], 1))
+        if (is_copy(b->room[i], b->room_base[j], range, n + m))
             return true;
         if (b->room[i] < b->room_base[j])
             i++;
@@ -76,6 +87,7 @@ static bool is_base_of(const struct hg_builder *b, const struct hg_point *p,
 bool *hg_copies_of_places(const struct hg_builder *b, const struct hg_table *t)
 {
     size_t n = t->n_rows * t->n_columns;
+    double digits;
     bool *found = hg_alloc_zeroed(n + 1, sizeof *found);
     struct {
         struct seen *items;
@@ -92,6 +104,8 @@ bool *hg_copies_of_places(const struct hg_builder *b, const struct hg_table *t)
                 *HG_VEC_PUSH(&all) = (struct seen){ e->value, e->set, i };
         }
     }
+    /* Two more digits for each ten times as many values. */
+    digits = all.n ? ceil(2 * log10((double)all.n)) : 0;
     if (all.n)
         qsort(all.items, all.n, sizeof *all.items, compare_seen);
     for (size_t i = 1; i < all.n; i++) {
@@ -99,7 +113,8 @@ bool *hg_copies_of_places(const struct hg_builder *b, const struct hg_table *t)
         const struct hg_point *p = &t->points[x->point], *q = &t->points[y->point];
 
         if (x->set == y->set && p != q && !is_base_of(b, p, q) && !is_base_of(b, q, p) &&
-            is_copy(x->value, y->value, all.n))
+            x->value == y->value &&
+            is_finer(x->value, pow(10, floor(log10(x->value)) - 4 - digits)))
             found[x->point] = found[y->point] = true;
     }
     HG_VEC_DONE(&all);

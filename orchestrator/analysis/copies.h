@@ -9,7 +9,7 @@
 /* Do two runs of a configuration agree to the last digit? */
 bool hg_copies_within(const struct hg_builder *b, const struct hg_configuration *c);
 
-/* Does a run of one configuration agree with one of another? */
+/* Does a run of one configuration agree with one of another? Both have results. */
 bool hg_copies_between(const struct hg_builder *b, const struct hg_configuration *c,
                        const struct hg_configuration *other);
 

@@ -106,7 +106,7 @@ static void append_factor(const struct hg_report *r, double factor, const char *
             hg_number_append(&r->style, times, 0, out);
         hg_buf_printf(out, factor >= 1 ? " times %s" : " times below %s", what);
     } else {
-        hg_number_append(&r->style, fabs(factor - 1) * 100, 0, out);
+        hg_number_append(&r->style, fabs(factor - 1) * 100, fabs(factor - 1) < 0.01 ? 1 : 0, out);
         hg_buf_printf(out, " %% %s %s", factor >= 1 ? "above" : "below", what);
     }
 }

@@ -343,6 +343,7 @@ notes() { report "$@" | jq -r '.tables[].points[] | "\(.row.nodes) \(.notes // [
         | .value >= .value_interval[0] and .value <= .value_interval[1] and .notes == ["its runs form two groups: 5 near 100.5, 3 near 285; no single figure describes both"])'
     runs 10.1 10.2 10.5 10.6 10.9 11.1 11.3 11.4 | jq -se '.[0] | .tables[0] | (.points[0].notes == ["drifts: its later runs are 8 % above the earlier ones"])
         and (.remarks[0] | startswith("runs resemble the run before"))'
+    runs 52.01 52.02 52.05 52.06 52.09 52.11 52.13 52.14 | jq -se '.[0].tables[0].points[0].notes == ["drifts: its later runs are 0.2 % above the earlier ones"]'
     runs 102 106 101 130 100 103 109 104 101.5 105 | jq -se '.[0] | .tables[0].points[0].notes == ["its runs are skewed: the highest is 26 % above their median, the lowest 3 % below it"]'
     runs 60 61 62 | jq -se '.[0] | .tables[0].remarks == ["all times are whole seconds: one second is up to 1.7 % of them"]'
     runs 60 61 62.5 | jq -se '.[0] | .tables[0] | .remarks == [] and (.points[0] | has("notes") | not)'

@@ -238,6 +238,10 @@ EOT
     "$hpcgrid" report set.json --format json | jq -se '.[0].tables[0].listings[] | select(.name == "best") | .rows[].verdict == "not comparable: fsdp"'
     jq '.results[].comparable.precision = "bf16"' set.json >r.json
     "$hpcgrid" report r.json --format json | jq -se '.[0].tables[0].listings[] | select(.name == "best") | .rows[].verdict == "clear"'
+    for lie in 'diverged = true' 'suspended_s = 3' 'wall_s = 9'; do
+        jq ".results[2].$lie" r.json >set.json # the last run of ddp
+        "$hpcgrid" report set.json --format json | jq -se '.[0].tables[0].listings[] | select(.name == "best") | .rows[].verdict == "in doubt: see its footnotes"'
+    done
 }
 
 @test "a run that ended with an exit code, or by Slurm, is not good for want of a status" {
@@ -333,6 +337,10 @@ EOT
     refused 'two of its runs agree to the last digit: copied?'
     pair '{train_s: 51.82934}' '{train_s: 51.82934}'
     refused 'agrees with its baseline to the last digit: copied?'
+    # many runs that were rounded meet by chance
+    of 'range(20) as $r | {cell: {gpus_per_node: 1, strategy: "single", repeat: ($r + 1)}, train_s: (186.6 + $r * $r % 19 * 0.037)},
+        {cell: {gpus_per_node: 2, strategy: "ddp", repeat: ($r + 1)}, train_s: (98.3 + $r * $r % 19 * 0.017)}'
+    accepted
     # in another order
     of '(1, 2) as $r | {cell: {gpus_per_node: 1, strategy: "single", repeat: $r}, train_s: (if $r == 1 then 51.82934 else 100.3 end)},
         {cell: {gpus_per_node: 2, strategy: "ddp", repeat: $r}, train_s: (if $r == 1 then 53.1 else 51.82934 end)}'
