@@ -454,11 +454,14 @@ static inline struct wk_drop wk_drop_of(double p)
     return wk_drop{ wk_drop_limit(p) << (32 - WK_DROP_BITS), (float)(1 / (1 - p)) };
 }
 
-/* Is element i of a counter's eight kept? Of an odd one the lower half of the word decides nothing. */
+/* Is element i of a counter's eight kept? Registers have no index, so its word is selected; of an odd one the lower half decides nothing. */
 static __device__ __forceinline__ bool wk_kept(const uint32_t bits[4], int i,
                                                const struct wk_drop &drop)
 {
-    return (i % 2 ? bits[i / 2] : bits[i / 2] << 16) >= drop.limit;
+    uint32_t low = i & 2 ? bits[1] : bits[0], high = i & 2 ? bits[3] : bits[2];
+    uint32_t word = i & 4 ? high : low;
+
+    return (i % 2 ? word : word << 16) >= drop.limit;
 }
 
 /* Factors of a counter's eight elements. */
