@@ -44,6 +44,10 @@ set_tests_properties(worker.strategies.fp32 worker.strategies.fp64 worker.comm.f
 # No test, but built as one: what strategies hide over a slow link (bench/strategies/run).
 add_executable(bench_overlap bench/strategies/overlap.c)
 target_link_libraries(bench_overlap PRIVATE hpcgrid_worker PkgConfig::CMOCKA m)
+# Nor is this: the peaks of bench/cpu/run.
+pkg_check_modules(OPENBLAS REQUIRED IMPORTED_TARGET openblas)
+add_executable(bench_peaks bench/cpu/peaks.c)
+target_link_libraries(bench_peaks PRIVATE hpcgrid_worker PkgConfig::OPENBLAS m)
 
 # hg_add_ranks_test(NAME PRECISION RANKS WORDS...): the program under mpirun, on more ranks than there may be cores. Ranks talk over shared
 # memory only. MPI itself leaks.
