@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """BERT training steps with PyTorch and transformers, as fast as they go on a CPU: pytorch.py FEATURES THREADS BATCH MODE [LAYERS]
 FEATURES: what `hpcgrid-worker features --dump` prints. MODE: max_length (all padded to 384), dynamic (to the longest of the batch), packed (no
-padding: the batch is one row of tokens, attention goes sequence by sequence); -compile behind it: each layer by inductor (which compiles one
-layer instead of all); -bf16: autocast. Weights and order are hpcgrid-worker's of seed 1. Prints the first batch's loss without dropout and trains
-an epoch that does not count; then, for every line read, trains one and prints its samples/s and the peak of the process's memory in MiB."""
+padding: the batch is one row of tokens, attention goes sequence by sequence). Behind it -compile: inductor compiles each layer (the same code for
+all of them), -whole: the model; -bf16: autocast. Weights and order are hpcgrid-worker's of seed 1. Prints the first batch's loss without dropout
+and trains an epoch that does not count; then, for every line read, trains one and prints its samples/s and the peak of the process's memory in MiB."""
 import json
 import os
 import resource
@@ -48,6 +48,8 @@ optimizer = torch.optim.AdamW(model.parameters(), lr=5e-5, fused=True)
 if "compile" in mode:
     for layer in model.bert.encoder.layer:
         layer.compile(dynamic=padding != "max_length")
+if "whole" in mode:
+    model.compile(dynamic=padding != "max_length")
 
 
 def pad(parts):
